@@ -3162,7 +3162,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-h -e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M --no-pager --help --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics"
+            opts="-h -e -i -a -C -p -t -u -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M --no-pager --help --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --all-cpus --cpu --pid --tid --uid --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3196,6 +3196,14 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --pid)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3217,14 +3225,6 @@ _pmc() {
                     return 0
                     ;;
                 -u)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --cpu)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3376,7 +3376,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__record)
-            opts="-h -e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M --no-pager --help --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics"
+            opts="-h -e -i -a -C -p -t -u -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M --no-pager --help --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --all-cpus --cpu --pid --tid --uid --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3410,6 +3410,14 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --pid)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3431,14 +3439,6 @@ _pmc() {
                     return 0
                     ;;
                 -u)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --cpu)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3938,7 +3938,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__trace)
-            opts="-h -e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q --no-pager --help --event --expr --failure --min-duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --limit --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --duration --mmap-pages --realtime --json --verbose --quiet"
+            opts="-h -e -s -S -c -T -g -a -C -p -t -u -G -i -o -D -m -r -v -q --no-pager --help --event --expr --failure --min-duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --limit --max-summary --errno-summary --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --filter-pids --no-inherit --input --output --delay --timeout --duration --mmap-pages --realtime --json --verbose --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3988,6 +3988,14 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --pid)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -4009,14 +4017,6 @@ _pmc() {
                     return 0
                     ;;
                 -u)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --cpu)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -90,7 +90,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter ex
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s i -l input -d 'Read a pmc or perf recording that contains both events; `-` is stdin' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -s C -l cpu -d 'Measure on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s C -l cpu -d 'Measure system-wide on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s t -l tid -d 'Measure these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
@@ -108,7 +108,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand latency" -l vmlinux -d 'Kernel i
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l nest -d 'Nest intervals with equal keys, as for recursive functions; by default, a second begin event replaces the first'
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -s a -l all-cpus -d 'Measure on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s a -l all-cpus -d 'Measure system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l no-inherit -d 'Do not measure child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l heatmap -d 'Show the durations over time'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s g -d 'Sample call chains of begin events (--call-graph auto); the slowest intervals show them'
@@ -121,10 +121,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l perfevent-conf -d 'Coun
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Filter expression for the tracepoints of the preceding -e' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On hybrid machines, count only on cores of this type, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pmu-filter -d 'For events that several PMUs provide, count only on this PMU' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, by pid or name, with all their threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Count in all processes of this user (name or uid)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Measure system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Measure these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s G -l cgroup -d 'Count only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s r -l repeat -d 'Run the command N times and show mean and spread; 0 repeats until interrupted' -r
@@ -162,7 +162,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge -d 'Cou
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l children -d 'Show separate counts for the command (or processes), for its child processes, and the sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l user-kernel -d 'Show separate counts for user mode and kernel'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Count system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Measure system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-user -d 'Count in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-kernel -d 'Count in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s d -l detailed -d 'Add cache events; -dd and -ddd add more'
@@ -200,10 +200,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l perfevent-conf -
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Filter expression for the tracepoints of the preceding -e' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On hybrid machines, count only on cores of this type, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pmu-filter -d 'For events that several PMUs provide, count only on this PMU' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Count in these running processes, by pid or name, with all their threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -d 'Count in these running threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s u -l uid -d 'Count in all processes of this user (name or uid)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s C -l cpu -d 'Count system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s C -l cpu -d 'Measure system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -d 'Measure these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s G -l cgroup -d 'Count only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s r -l repeat -d 'Run the command N times and show mean and spread; 0 repeats until interrupted' -r
@@ -241,7 +241,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge 
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l children -d 'Show separate counts for the command (or processes), for its child processes, and the sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l user-kernel -d 'Show separate counts for user mode and kernel'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s a -l all-cpus -d 'Count system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s a -l all-cpus -d 'Measure system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-user -d 'Count in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-kernel -d 'Count in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s d -l detailed -d 'Add cache events; -dd and -ddd add more'
@@ -312,10 +312,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Sample 
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: auto[,BYTES] (stack copies and frame pointers), dwarf[,BYTES] (stack copies), fp (frame pointers), fp,defer (frame pointers, on return to user mode), lbr (branch records)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Maximum number of frames in a call chain' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -d 'Record these running threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record all processes of this user (name or uid)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s C -l cpu -d 'Measure system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -d 'Measure these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Output file; `-` writes a stream to stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
@@ -356,7 +356,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail inste
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains by frame pointers (-g dwarf is --call-graph dwarf)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kernel-callchains -d 'Record only the kernel part of call chains'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'Record only the user part of call chains'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Measure system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s i -l no-inherit -d 'Do not record child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l per-thread -d 'Use one ring buffer per thread instead of per CPU; excludes child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-join -d 'Do not complete truncated stacks from earlier samples of the thread (with --unwind live)'
@@ -487,10 +487,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s F -l freq -d 'Sample fre
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Maximum number of frames in a call chain [default: 127]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Sample system-wide on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, by pid or name, with all their threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -d 'Sample these running threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Sample all processes of this user (name or uid)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Measure system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -d 'Measure these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample only in this cgroup; a list assigns one cgroup to each event' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Update interval, in seconds or with a unit (500ms) [default: 2]' -r
@@ -526,7 +526,7 @@ off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains by frame pointers'
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample system-wide, on all CPUs (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Measure system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s K -l hide-kernel-symbols -d 'Hide kernel samples'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s U -l hide-user-symbols -d 'Hide user samples'
@@ -556,10 +556,10 @@ total\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-summary -l limit -d 'Maximum number of rows of each table, and of calls printed with --json; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l call-graph -d 'Print the stack of each call, unwound with this method: auto, dwarf or fp; dwarf,16384 sets the size of stack copies' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-stack -d 'Maximum number of frames in a stack' -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s p -l pid -d 'Trace these running processes, by pid or name, with all their threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s t -l tid -d 'Trace these running threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s u -l uid -d 'Trace all processes of this user (name or uid)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s C -l cpu -d 'Trace these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s C -l cpu -d 'Measure system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s t -l tid -d 'Measure these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s G -l cgroup -d 'Trace only processes in this cgroup (with -a)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l filter-pids -d 'Exclude these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s i -l input -d 'Read this recording instead of tracing; `-` reads standard input' -r -F
@@ -578,7 +578,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -s c -l summary-only -d '
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s T -l time -d 'Print timestamps of the clock, in milliseconds, instead of times since the first call'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l errno-summary -d 'In tables, show how often each error occurred'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s g -d 'Print the stack of each call, after tracing has ended; short for --call-graph auto'
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s a -l all-cpus -d 'Trace the whole machine, except pmc itself'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s a -l all-cpus -d 'Measure system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-inherit -d 'Do not trace child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l json -d 'Print one JSON object per call; with -s or -c, one document'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s v -l verbose -d 'Print details about the opened events'
@@ -846,10 +846,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l call-graph -d 'Record call chains: auto[,BYTES] (stack copies and frame pointers), dwarf[,BYTES] (stack copies), fp (frame pointers), fp,defer (frame pointers, on return to user mode), lbr (branch records)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l max-stack -d 'Maximum number of frames in a call chain' -r
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s t -l tid -d 'Record these running threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s u -l uid -d 'Record all processes of this user (name or uid)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s C -l cpu -d 'Measure system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s t -l tid -d 'Measure these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s G -l cgroup -d 'Record only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s o -l output -d 'Output file; `-` writes a stream to stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l timeout -l duration -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
@@ -888,7 +888,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s g -d 'Record call chains by frame pointers (-g dwarf is --call-graph dwarf)'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l kernel-callchains -d 'Record only the kernel part of call chains'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l user-callchains -d 'Record only the user part of call chains'
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s a -l all-cpus -d 'Measure system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s i -l no-inherit -d 'Do not record child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l per-thread -d 'Use one ring buffer per thread instead of per CPU; excludes child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l no-join -d 'Do not complete truncated stacks from earlier samples of the thread (with --unwind live)'

@@ -15,7 +15,7 @@ use pmc_analysis::profile::metrics::RequestedMetrics;
 use pmc_analysis::profile::metrics::library::UserMetric;
 use pmc_command::options::filter_places::FilterPlaces;
 use pmc_command::options::recording_file::RecordingFile;
-use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
+use pmc_command::sampling_options::{self, TargetOptions, overridden, pfm_events};
 use pmc_command::values::{self, one_of};
 use pmc_command::warning::measures_whole_machine;
 use pmc_events::counter::Levels;
@@ -27,7 +27,7 @@ use pmc_recording::recording::stat_request::{
     CgroupChoice, ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
 };
 use pmc_sys::error::{Error, Result};
-use pmc_sys::host::{CpuList, Host};
+use pmc_sys::host::Host;
 use pmc_text::terminal::Stream;
 use pmc_view::gate::CiFormat;
 use pmc_view::stat::{StatDestination, StatFormat, StatLayout};
@@ -249,6 +249,10 @@ pub(crate) struct StatDisplayArgs {
 
 /// What to count: events, targets, times, and repetitions of the run.
 #[derive(Debug, Args)]
+#[command(mut_args(|option| {
+    let is_rare = matches!(option.get_id().as_str(), "tids" | "uid");
+    if is_rare { option.hide_short_help(true) } else { option }
+}))]
 pub(crate) struct CountArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
@@ -298,33 +302,9 @@ pub(crate) struct CountArgs {
     #[arg(long, conflicts_with_all = ["aggregation", "no_merge", "all_user", "all_kernel"], help_heading = "Rows", hide_short_help = true)]
     pub(crate) user_kernel: bool,
 
-    /// Count in these running processes, by pid or name, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub(crate) pids: Vec<ProcessSelector>,
-
-    /// Count in these running threads
-    #[arg(
-        short = 't',
-        long = "tid",
-        value_name = "TID,…",
-        value_delimiter = ',',
-        conflicts_with = "uid",
-        help_heading = "Targets",
-        hide_short_help = true
-    , value_parser = values::thread_id)]
-    pub(crate) tids: Vec<u32>,
-
-    /// Count in all processes of this user (name or uid)
-    #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets", hide_short_help = true)]
-    pub(crate) uid: Option<String>,
-
-    /// Count system-wide, on all CPUs
-    #[arg(short = 'a', long, help_heading = "Targets")]
-    pub(crate) all_cpus: bool,
-
-    /// Count system-wide on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets")]
-    pub(crate) cpus: Option<CpuList>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub(crate) targets: TargetOptions,
 
     /// Count only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
     #[arg(
@@ -606,7 +586,7 @@ impl StatDisplayArgs {
 impl CountArgs {
     fn request(self, shown: StatDisplayArgs, host: &Host) -> Result<StatRequest> {
         let mut scope = self.scope(shown.per_thread, host)?;
-        let mut warning = overridden(self.target());
+        let mut warning = overridden(&self.targets);
         let no_command = self.command.is_empty() && self.vs.is_empty();
         if no_command && (self.repeat.is_some() || self.exact) {
             let option = if self.exact { "--exact" } else { "-r" };
@@ -641,7 +621,7 @@ impl CountArgs {
                 metrics: shown.requested_metrics(),
             },
             scope,
-            is_whole_machine: self.cpus.is_none(),
+            is_whole_machine: self.targets.cpus.is_none(),
             cgroups: self.cgroups.or(self.for_each_cgroup).unwrap_or_default(),
             levels: match (self.all_user, self.all_kernel) {
                 (true, _) => Levels::User,
@@ -679,23 +659,13 @@ impl CountArgs {
         })
     }
 
-    fn target(&self) -> TargetArgs<'_> {
-        TargetArgs {
-            pids: &self.pids,
-            tids: &self.tids,
-            user: self.uid.as_deref(),
-            cpus: self.cpus.as_ref(),
-            all_cpus: self.all_cpus,
-        }
-    }
-
     fn scope(&self, per_thread: bool, host: &Host) -> Result<MeasurementScope> {
-        let has_no_target = self.pids.is_empty() && self.tids.is_empty() && self.uid.is_none();
-        let is_free = self.all_cpus || self.cpus.is_none() && self.command.is_empty();
-        if per_thread && has_no_target && is_free {
+        let targets = &self.targets;
+        let is_free = targets.all_cpus || targets.cpus.is_none() && self.command.is_empty();
+        if per_thread && !targets.has_tasks() && is_free {
             return Ok(MeasurementScope::AllThreads);
         }
-        sampling_options::scope(self.target(), host)
+        sampling_options::scope(targets, host)
     }
 
     /// Returns the option that splits counts into parts, if there is one.
@@ -719,7 +689,7 @@ impl CountArgs {
         if self.user_kernel {
             return Ok(Some(Aggregation::Levels));
         }
-        if self.all_cpus || self.cpus.is_some() {
+        if self.targets.has_cpus() {
             return Err(Error::usage("--children requires processes, not CPUs")
                 .try_options("pmc stat --children -- COMMAND, or -p PID"));
         }

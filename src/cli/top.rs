@@ -10,7 +10,7 @@ use pmc_analysis::analysis::request::NamePattern;
 use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::options::sample_filter::{PERCENTAGES, ShareBase};
 use pmc_command::options::screen_options::ScreenOptions;
-use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::sampling_options::{ProcessSelector, TargetOptions};
 use pmc_command::values::{self, Limit, SYNTAXES, one_of};
 use pmc_compat::LiveView;
 use pmc_events::counter::request::sampling::{CallGraph, Rate};
@@ -18,7 +18,6 @@ use pmc_events::counter::reservation::Policy;
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_symbols::symbol::disassemble::Syntax;
 use pmc_sys::error::Result;
-use pmc_sys::host::CpuList;
 use pmc_text::units::{MS, S};
 use pmc_view::report::row_layout::RowWord;
 
@@ -73,32 +72,9 @@ pub struct TopArgs {
     #[arg(long, value_name = "N", help_heading = "Events", hide_short_help = true)]
     pub(crate) max_stack: Option<u16>,
 
-    /// Sample system-wide, on all CPUs (default)
-    #[arg(short = 'a', long, help_heading = "Targets")]
-    pub(crate) all_cpus: bool,
-
-    /// Sample system-wide on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets")]
-    pub(crate) cpus: Option<CpuList>,
-
-    /// Sample these running processes, by pid or name, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub(crate) pids: Vec<ProcessSelector>,
-
-    /// Sample these running threads
-    #[arg(
-        short = 't',
-        long = "tid",
-        value_name = "TID,…",
-        value_delimiter = ',',
-        conflicts_with = "uid",
-        help_heading = "Targets"
-    , value_parser = values::thread_id)]
-    pub(crate) tids: Vec<u32>,
-
-    /// Sample all processes of this user (name or uid)
-    #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
-    pub(crate) uid: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub(crate) targets: TargetOptions,
 
     /// Sample only in this cgroup; a list assigns one cgroup to each event
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", value_delimiter = ',', action = ArgAction::Set, help_heading = "Targets")]
@@ -318,8 +294,11 @@ impl From<LiveView> for TopArgs {
     fn from(view: LiveView) -> Self {
         Self {
             events: view.events,
-            pids: view.pids.into_iter().map(ProcessSelector::Id).collect(),
-            all_cpus: view.all_cpus,
+            targets: TargetOptions {
+                pids: view.pids.into_iter().map(ProcessSelector::Id).collect(),
+                all_cpus: view.all_cpus,
+                ..TargetOptions::default()
+            },
             command: view.command,
             delay: view.delay,
             timeout: view.timeout,

@@ -9,7 +9,7 @@ use super::{export, report};
 use crate::cli::profile::ProfileArgs;
 use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_command::record::{self, RecordDisplay};
-use pmc_command::sampling_options::{self, TargetArgs};
+use pmc_command::sampling_options::{self, TargetOptions};
 use pmc_command::screen;
 use pmc_formats::export::ExportFormat;
 use pmc_formats::export::request::ExportRequest;
@@ -73,10 +73,11 @@ impl ProfilePlan {
         // On a whole machine, the waiting time of all threads would dwarf the time for which the CPUs are
         // busy.
         let is_wall = asked.wall || !asked.on_cpu && asked.event.is_none() && !asked.all_cpus;
-        let targets = TargetArgs { pids: &asked.pids, all_cpus: asked.all_cpus, ..TargetArgs::default() };
+        let targets =
+            TargetOptions { pids: asked.pids, all_cpus: asked.all_cpus, ..TargetOptions::default() };
         let mut record = RecordRequest::default();
         let sample = &mut record.sample;
-        sample.scope = sampling_options::scope(targets, host)?;
+        sample.scope = sampling_options::scope(&targets, host)?;
         sample.events.extend(asked.event);
         sample.options.rate = asked.freq;
         sample.options.call_graph = Some(asked.call_graph);

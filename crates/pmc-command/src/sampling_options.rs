@@ -4,6 +4,9 @@
 
 use std::str::FromStr;
 
+use clap::Args;
+
+use crate::values;
 use crate::warning::measures_whole_machine;
 use pmc_events::counter::target;
 use pmc_events::event::EventSpec;
@@ -93,20 +96,45 @@ pub fn processes(selected: &[ProcessSelector], host: &Host) -> Result<Vec<u32>> 
     Ok(pids)
 }
 
-/// The options that select the targets.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TargetArgs<'a> {
-    pub pids: &'a [ProcessSelector],
-    pub tids: &'a [u32],
-    pub user: Option<&'a str>,
-    pub cpus: Option<&'a CpuList>,
+/// The processes, threads or CPUs to measure.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TargetOptions {
+    /// Measure system-wide, on all CPUs
+    #[arg(short = 'a', long, help_heading = "Targets")]
     pub all_cpus: bool,
+
+    /// Measure system-wide on these CPUs, such as 0-3,8
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets")]
+    pub cpus: Option<CpuList>,
+
+    /// Measure these running processes, by pid or name, with all their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
+    pub pids: Vec<ProcessSelector>,
+
+    /// Measure these running threads
+    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', value_parser = values::thread_id, conflicts_with = "uid", help_heading = "Targets")]
+    pub tids: Vec<u32>,
+
+    /// Measure all processes of this user (name or uid)
+    #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
+    pub uid: Option<String>,
+}
+
+impl TargetOptions {
+    /// Whether processes, threads or a user are selected.
+    pub fn has_tasks(&self) -> bool {
+        !self.pids.is_empty() || !self.tids.is_empty() || self.uid.is_some()
+    }
+
+    /// Whether whole CPUs are selected.
+    pub fn has_cpus(&self) -> bool {
+        self.all_cpus || self.cpus.is_some()
+    }
 }
 
 /// Returns a warning if `-p`, `-t` or `-u` override `-a` or `-C`, as in perf.
-pub fn overridden(typed: TargetArgs<'_>) -> Option<Warning> {
-    let named =
-        [("-p", !typed.pids.is_empty()), ("-t", !typed.tids.is_empty()), ("-u", typed.user.is_some())];
+pub fn overridden(typed: &TargetOptions) -> Option<Warning> {
+    let named = [("-p", !typed.pids.is_empty()), ("-t", !typed.tids.is_empty()), ("-u", typed.uid.is_some())];
     let whole = [("-a", typed.all_cpus), ("-C", typed.cpus.is_some())];
     let (by, _) = named.into_iter().find(|(_, is_typed)| *is_typed)?;
     let (option, _) = whole.into_iter().find(|(_, is_typed)| *is_typed)?;
@@ -140,21 +168,23 @@ pub fn are_held(events: &[String]) -> bool {
 ///
 /// # Errors
 /// Fails if a process does not exist, or the list of CPUs is empty or contains none that is online.
-pub fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementScope> {
+pub fn scope(typed: &TargetOptions, host: &Host) -> Result<MeasurementScope> {
     if !typed.pids.is_empty() {
-        return processes(typed.pids, host).map(MeasurementScope::Processes);
+        return processes(&typed.pids, host).map(MeasurementScope::Processes);
     }
     if !typed.tids.is_empty() {
-        return Ok(MeasurementScope::Threads(typed.tids.to_vec()));
+        return Ok(MeasurementScope::Threads(typed.tids.clone()));
     }
-    if let Some(user) = typed.user {
-        return Ok(MeasurementScope::User(user.to_owned()));
+    if let Some(user) = &typed.uid {
+        return Ok(MeasurementScope::User(user.clone()));
     }
-    if typed.cpus.is_some_and(CpuList::is_empty) {
+    if typed.cpus.as_ref().is_some_and(CpuList::is_empty) {
         return Err(Error::usage("-C: the list of CPUs is empty").try_this("a list such as 0-3,8"));
     }
-    if typed.all_cpus || typed.cpus.is_some() {
-        return Ok(MeasurementScope::Cpus(target::cpus(host, typed.cpus).map_err(launch::no_target)?));
+    if typed.has_cpus() {
+        return Ok(MeasurementScope::Cpus(
+            target::cpus(host, typed.cpus.as_ref()).map_err(launch::no_target)?,
+        ));
     }
     Ok(MeasurementScope::Command)
 }
@@ -164,7 +194,7 @@ pub fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementScope> {
 ///
 /// # Errors
 /// See [`scope`].
-pub fn scope_or_machine(typed: TargetArgs<'_>, has_command: bool, host: &Host) -> Result<MeasurementScope> {
+pub fn scope_or_machine(typed: &TargetOptions, has_command: bool, host: &Host) -> Result<MeasurementScope> {
     let scope = scope(typed, host)?;
     overridden(typed).into_iter().for_each(say::warn);
     if has_command || !matches!(scope, MeasurementScope::Command) {

@@ -15,7 +15,7 @@ use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_command::options::sample_filter::ShareBase;
 use pmc_command::options::stack_options::listed;
-use pmc_command::sampling_options::{self, pfm_events};
+use pmc_command::sampling_options::{self, TargetOptions, pfm_events};
 use pmc_command::values::Limit;
 use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
@@ -225,17 +225,13 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         return Err(Error::usage(format!("{option} cannot be combined with -G"))
             .why("the kernel also reports context switches of other cgroups"));
     }
-    let targets = sampling_options::TargetArgs {
-        pids: &typed.pids,
-        tids: &typed.tids,
-        user: typed.uid.as_deref(),
-        cpus: typed.cpus.as_ref(),
-        all_cpus: typed.all_cpus || typed.command.is_empty(),
+    let targets = TargetOptions {
+        all_cpus: typed.targets.all_cpus || typed.command.is_empty(),
+        ..typed.targets.clone()
     };
-    let typed_targets = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..targets };
-    sampling_options::overridden(typed_targets).into_iter().for_each(say::warn);
-    let mut scope = sampling_options::scope(targets, host)?;
-    let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_empty();
+    sampling_options::overridden(&typed.targets).into_iter().for_each(say::warn);
+    let mut scope = sampling_options::scope(&targets, host)?;
+    let is_default = !typed.targets.has_cpus() && typed.cgroups.is_empty();
     let is_default = is_default && !sampling_options::are_held(&typed.events);
     if let MeasurementScope::Cpus(cpus) = &scope
         && is_default

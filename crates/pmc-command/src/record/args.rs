@@ -11,7 +11,7 @@ use crate::options::filter_places::FilterPlaces;
 use crate::options::recording_options::{RecordingOptions, UnwindTime};
 use crate::options::settings::RecordingSettings;
 use crate::sampling_options::{
-    ProcessSelector, TargetArgs, WEIGHT, are_held, check_cgroup_scope, pfm_events, scope, scope_or_machine,
+    TargetOptions, WEIGHT, are_held, check_cgroup_scope, pfm_events, scope, scope_or_machine,
 };
 use crate::values::{self, one_of};
 use pmc_events::counter::Levels;
@@ -24,7 +24,7 @@ use pmc_recording::recording::ring_size::RingSizes;
 use pmc_sys::abi::attr::LARGEST_AUX_SAMPLE;
 use pmc_sys::abi::{branch_sample_type, sample_type};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::host::{CpuList, Host};
+use pmc_sys::host::Host;
 use pmc_sys::sys::arch::{REGISTER_NAMES, REGISTERS};
 use pmc_sys::sys::clock;
 use pmc_text::units::MS;
@@ -102,32 +102,9 @@ pub struct RecordArgs {
     #[arg(long, help_heading = "Call stacks", hide_short_help = true)]
     pub user_callchains: bool,
 
-    /// Record system-wide, on all CPUs
-    #[arg(short = 'a', long, help_heading = "Targets")]
-    pub all_cpus: bool,
-
-    /// Record system-wide on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets")]
-    pub cpus: Option<CpuList>,
-
-    /// Record these running processes, by pid or name, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub pids: Vec<ProcessSelector>,
-
-    /// Record these running threads
-    #[arg(
-        short = 't',
-        long = "tid",
-        value_name = "TID,…",
-        value_delimiter = ',',
-        conflicts_with = "uid",
-        help_heading = "Targets"
-    , value_parser = values::thread_id)]
-    pub tids: Vec<u32>,
-
-    /// Record all processes of this user (name or uid)
-    #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets", hide_short_help = true)]
-    pub uid: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub targets: TargetOptions,
 
     /// Record only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", value_delimiter = ',', action = ArgAction::Set, help_heading = "Targets")]
@@ -428,22 +405,15 @@ impl RecordArgs {
     }
 
     fn scope(&self, host: &Host) -> Result<MeasurementScope> {
-        let targets = TargetArgs {
-            pids: &self.pids,
-            tids: &self.tids,
-            user: self.uid.as_deref(),
-            cpus: self.cpus.as_ref(),
-            all_cpus: self.all_cpus,
-        };
         let has_command = !self.command.is_empty();
         if are_held(&self.events)
             && !has_command
-            && matches!(scope(targets, host)?, MeasurementScope::Command)
+            && matches!(scope(&self.targets, host)?, MeasurementScope::Command)
         {
             // The targets were chosen when the events were added to the holder.
             return Ok(MeasurementScope::Cpus(host.online_cpus()));
         }
-        scope_or_machine(targets, has_command, host)
+        scope_or_machine(&self.targets, has_command, host)
     }
 
     /// Whether the recording includes the waiting time of threads.

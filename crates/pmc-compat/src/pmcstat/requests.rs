@@ -20,7 +20,7 @@ use pmc_analysis::analysis::script::ScriptRequest;
 use pmc_command::options::screen_options::ScreenOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::record::RecordDisplay;
-use pmc_command::sampling_options::{ProcessSelector, TargetArgs, scope_or_machine};
+use pmc_command::sampling_options::{ProcessSelector, TargetOptions, scope_or_machine};
 use pmc_command::temporary::TemporaryRecording;
 use pmc_events::event::EventParser;
 use pmc_formats::export::ExportFormat;
@@ -397,9 +397,12 @@ fn record(
         };
         return Ok(Step::run(Action::Top(view), target));
     }
-    let selected: Vec<ProcessSelector> = pids.iter().map(|pid| ProcessSelector::Id(*pid)).collect();
-    let targets = TargetArgs { pids: &selected, tids: &[], user: None, cpus: None, all_cpus };
-    let scope = scope_or_machine(targets, !command.is_empty(), host)?;
+    let targets = TargetOptions {
+        pids: pids.iter().map(|pid| ProcessSelector::Id(*pid)).collect(),
+        all_cpus,
+        ..TargetOptions::default()
+    };
+    let scope = scope_or_machine(&targets, !command.is_empty(), host)?;
     let action = if counters.iter().any(|counter| counter.samples) {
         let mut request = RecordRequest::default();
         request.sample.events = events;

@@ -8,12 +8,11 @@ use clap::{ArgAction, Args};
 
 use pmc_analysis::analysis::request::TimeSpan;
 use pmc_command::options::filter_places::FilterPlaces;
-use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::sampling_options::TargetOptions;
 use pmc_command::values;
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::error::Result;
-use pmc_sys::host::CpuList;
 use pmc_text::units::MS;
 
 use super::rules::KeyPair;
@@ -57,41 +56,18 @@ pub struct LatencyOptions {
     pub(super) nest: bool,
 
     /// Read a pmc or perf recording that contains both events; `-` is stdin
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["command", "all_cpus", "interval_print", "timeout"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["command", "all_cpus", "uid", "interval_print", "timeout"])]
     pub(super) input: Option<PathBuf>,
 
     /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
     #[arg(long, value_name = "SPAN", requires = "input")]
     pub(super) time: Option<TimeSpan>,
 
-    /// Measure on all CPUs
-    #[arg(short = 'a', long)]
-    pub(super) all_cpus: bool,
-
-    /// Measure on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub(super) cpus: Option<CpuList>,
-
-    /// Measure these running processes, by pid or name, with all their threads
-    #[arg(
-        short = 'p',
-        long = "pid",
-        value_name = "PID|NAME,…",
-        value_delimiter = ',',
-        conflicts_with = "tids"
-    )]
-    pub(super) pids: Vec<ProcessSelector>,
-
-    /// Measure these running threads
-    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid", value_parser = values::thread_id)]
-    pub(super) tids: Vec<u32>,
-
-    /// Measure all processes of this user (name or uid)
-    #[arg(short = 'u', long = "uid", value_name = "USER", conflicts_with = "input")]
-    pub(super) uid: Option<String>,
+    #[command(flatten)]
+    pub(super) targets: TargetOptions,
 
     /// Do not measure child processes
-    #[arg(long)]
+    #[arg(long, help_heading = "Targets")]
     pub(super) no_inherit: bool,
 
     /// Stop after this time, in milliseconds or with a unit (30s, 5m)

@@ -7,7 +7,7 @@ use super::presets::{self, LatencyPreset};
 use super::rules::{IntervalRules, KeySource};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::sampling_options::{ProcessSelector, TargetArgs, overridden, scope, whole_machine};
+use pmc_command::sampling_options::{ProcessSelector, TargetOptions, overridden, scope, whole_machine};
 use pmc_command::warning::measures_whole_machine;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate, SampleOptions};
 use pmc_recording::recording::filters;
@@ -171,8 +171,8 @@ impl LatencyOptions {
             ProcessSelector::Id(pid) => pid.to_string(),
             ProcessSelector::Named(name) => name.clone(),
         };
-        let pids: Vec<String> = self.pids.iter().map(pid).collect();
-        let ids = [("-p", pids), ("-t", self.tids.iter().map(u32::to_string).collect())];
+        let pids: Vec<String> = self.targets.pids.iter().map(pid).collect();
+        let ids = [("-p", pids), ("-t", self.targets.tids.iter().map(u32::to_string).collect())];
         let ids = ids.iter().find(|(_, ids)| !ids.is_empty());
         let target = match (ids, self.command.is_empty()) {
             (Some((option, ids)), _) => format!("{option} {}", ids.join(",")),
@@ -208,9 +208,9 @@ impl LatencyOptions {
                 .try_options("with -i, use the ids in the recording")),
         };
         Ok(SampleSelection {
-            pids: self.pids.iter().map(pid).collect::<Result<_>>()?,
-            tids: self.tids.iter().map(|tid| tid.cast_signed()).collect(),
-            cpus: self.cpus.as_ref().map(|cpus| cpus.iter().collect()),
+            pids: self.targets.pids.iter().map(pid).collect::<Result<_>>()?,
+            tids: self.targets.tids.iter().map(|tid| tid.cast_signed()).collect(),
+            cpus: self.targets.cpus.as_ref().map(|cpus| cpus.iter().collect()),
             time: self.time,
             ..SampleSelection::default()
         })
@@ -237,21 +237,17 @@ impl LatencyOptions {
                     "pmc record --call-graph {mode}{events} …, then pmc latency -g -i perf.data"
                 )));
         }
-        let has_tasks = !self.pids.is_empty() || !self.tids.is_empty() || self.uid.is_some();
-        if let (Some(preset), true) = (machine_wide, has_tasks) {
+        if let (Some(preset), true) = (machine_wide, self.targets.has_tasks()) {
             return Err(Error::usage(format!("{preset} cannot be measured for individual processes"))
                 .why("its events are charged to whichever thread is running")
                 .try_options("omit -p, -t and -u: this is measured on all CPUs"));
         }
-        let targets = TargetArgs {
-            pids: &self.pids,
-            tids: &self.tids,
-            user: self.uid.as_deref(),
-            cpus: self.cpus.as_ref(),
-            all_cpus: self.all_cpus || machine_wide.is_some() && self.cpus.is_none(),
+        let targets = TargetOptions {
+            all_cpus: self.targets.all_cpus || machine_wide.is_some() && self.targets.cpus.is_none(),
+            ..self.targets.clone()
         };
-        warnings.extend(overridden(TargetArgs { all_cpus: self.all_cpus, ..targets }));
-        let mut scope = scope(targets, host)?;
+        warnings.extend(overridden(&self.targets));
+        let mut scope = scope(&targets, host)?;
         if self.command.is_empty() && matches!(scope, MeasurementScope::Command) {
             scope = whole_machine(host)?;
             warnings.push(measures_whole_machine());

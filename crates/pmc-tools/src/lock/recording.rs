@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::target_options::LockTargetOptions;
 use super::user::owner_reader::WatchedProcesses;
-use pmc_command::sampling_options::{TargetArgs, processes, scope_or_machine};
+use pmc_command::sampling_options::{TargetOptions, processes, scope_or_machine};
 use pmc_events::counter::request::sampling::{CallGraph, Rate};
 use pmc_recording::recording::plan::{FilePlan, MeasurementScope, RecordRequest};
 use pmc_sys::error::{Error, Result};
@@ -72,14 +72,14 @@ pub fn futex_events(host: &Host) -> Result<Vec<String>> {
 
 /// Returns the request to record each occurrence of events.
 fn recording(targets: LockTargetOptions, output: PathBuf, host: &Host) -> Result<RecordRequest> {
-    let selected = TargetArgs {
-        pids: &targets.pids,
-        tids: &targets.tids,
-        user: None,
-        cpus: targets.cpus.as_ref(),
+    let selected = TargetOptions {
+        pids: targets.pids,
+        tids: targets.tids,
+        cpus: targets.cpus,
         all_cpus: targets.all_cpus,
+        uid: None,
     };
-    let scope = scope_or_machine(selected, !targets.command.is_empty(), host)?;
+    let scope = scope_or_machine(&selected, !targets.command.is_empty(), host)?;
     let mut request = RecordRequest::default();
     request.file = FilePlan { path: output, ..request.file };
     let sample = &mut request.sample;

@@ -26,11 +26,11 @@ const STATISTICS: [&str; 3] = ["sched_stat_wait", "sched_stat_sleep", "sched_sta
 /// Fails if the options contradict each other, or request whole CPUs or other users' tasks, which require
 /// privileges.
 pub fn record_request(typed: RecordArgs, host: &Host) -> Result<RecordRequest> {
-    let has_targets = !(typed.pids.is_empty() && typed.tids.is_empty()) || typed.uid.is_some();
-    let has_cpus = typed.all_cpus || typed.cpus.is_some();
+    let has_targets = typed.targets.has_tasks();
+    let has_cpus = typed.targets.has_cpus();
     let why = refusal_reason(host);
     let mut request = if why.is_none() && !has_targets {
-        let scope = match typed.cpus {
+        let scope = match typed.targets.cpus {
             Some(_) => None,
             None => Some(whole_machine(host)?),
         };

@@ -8,13 +8,12 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use super::selection::CallList;
-use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::sampling_options::TargetOptions;
 use pmc_command::values::{self, Limit, Typed, one_of};
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_recording::recording::plan::DelayOrRanges;
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::error::Error;
-use pmc_sys::host::CpuList;
 use pmc_text::units::MS;
 
 /// The tables of `--summary`.
@@ -126,32 +125,8 @@ pub struct TraceOptions {
     #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Calls", hide_short_help = true)]
     pub(super) max_stack: usize,
 
-    /// Trace these running processes, by pid or name, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub(super) pids: Vec<ProcessSelector>,
-
-    /// Trace these running threads
-    #[arg(
-        short = 't',
-        long = "tid",
-        value_name = "TID,…",
-        value_delimiter = ',',
-        conflicts_with = "uid",
-        help_heading = "Targets"
-    , value_parser = values::thread_id)]
-    pub(super) tids: Vec<u32>,
-
-    /// Trace all processes of this user (name or uid)
-    #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
-    pub(super) uid: Option<String>,
-
-    /// Trace the whole machine, except pmc itself
-    #[arg(short = 'a', long, help_heading = "Targets")]
-    pub(super) all_cpus: bool,
-
-    /// Trace these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets", hide_short_help = true)]
-    pub(super) cpus: Option<CpuList>,
+    #[command(flatten)]
+    pub(super) targets: TargetOptions,
 
     /// Trace only processes in this cgroup (with -a)
     #[arg(

@@ -10,7 +10,7 @@ use super::feed::CallFilter;
 use super::options::{SummaryMode, TraceDuration, TraceOptions};
 use super::selection::CallSelection;
 use super::text::SummaryLayout;
-use pmc_command::sampling_options::{self, TargetArgs};
+use pmc_command::sampling_options;
 use pmc_command::temporary::TemporaryRecording;
 use pmc_command::values::{Limit, Typed};
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, SampleOptions};
@@ -201,14 +201,14 @@ fn temporary_recording(
     path: PathBuf,
     host: &Host,
 ) -> Result<RecordRequest> {
-    let scope = sampling_options::scope(targets(typed), host)?;
+    let scope = sampling_options::scope(&typed.targets, host)?;
     if matches!(scope, MeasurementScope::Command) && typed.command.is_empty() {
         return Err(nothing());
     }
     if typed.cgroup.is_some() {
         sampling_options::check_cgroup_scope(&scope)?;
     }
-    sampling_options::overridden(targets(typed)).into_iter().for_each(say::warn);
+    sampling_options::overridden(&typed.targets).into_iter().for_each(say::warn);
     let abis = abis(host);
     let DelayOrRanges { delay, switches } = typed.delay.clone().unwrap_or_default();
     delay.check_control(false)?;
@@ -218,7 +218,7 @@ fn temporary_recording(
         inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
         ..SampleOptions::default()
     };
-    let is_system = typed.all_cpus || typed.cpus.is_some();
+    let is_system = typed.targets.has_cpus();
     let usual = RecordRequest::default();
     Ok(RecordRequest {
         sample: SamplePlan {
@@ -245,16 +245,6 @@ fn temporary_recording(
     })
 }
 
-fn targets(typed: &TraceOptions) -> TargetArgs<'_> {
-    TargetArgs {
-        pids: &typed.pids,
-        tids: &typed.tids,
-        user: typed.uid.as_deref(),
-        cpus: typed.cpus.as_ref(),
-        all_cpus: typed.all_cpus,
-    }
-}
-
 /// Returns the filter expressions for the kernel, each with the index of its event.
 fn filters(typed: &TraceOptions, selection: &CallSelection, abis: &[SyscallAbi]) -> Vec<(usize, String)> {
     let others: Vec<String> = typed.filter_pids.iter().map(|tid| format!("common_pid != {tid}")).collect();
@@ -276,8 +266,8 @@ fn sampling(
     texts: Vec<String>,
     host: &Host,
 ) -> Result<SamplePlan> {
-    sampling_options::overridden(targets(typed)).into_iter().for_each(say::warn);
-    let scope = sampling_options::scope(targets(typed), host)?;
+    sampling_options::overridden(&typed.targets).into_iter().for_each(say::warn);
+    let scope = sampling_options::scope(&typed.targets, host)?;
     let is_command = matches!(scope, MeasurementScope::Command);
     if is_command && typed.command.is_empty() {
         return Err(nothing());
