@@ -6,7 +6,7 @@ use pmc_command::options::recording_file::RecordingFile;
 
 /// Show what this machine can measure, which processes use its counters, and what you are permitted to do; or
 /// describe a recording.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 pmc tests what it shows: it opens events to find out how many counters exist, and
 tries the requests of each command. docs/info-and-list.md explains each line and

@@ -7,7 +7,7 @@ use clap::Args;
 use pmc_command::values::Limit;
 
 /// List the events that this machine can count; pmc tries each one.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Words narrow the list. Kinds: hw, cache, sw, tool, pmu, vendor, raw, breakpoint,
 probe, marker, freebsd, tracepoint, metric, metricgroup, and names of PMUs, such as msr.

@@ -4,6 +4,7 @@
 //! them.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use crate::cli::info::InfoArgs;
 use pmc_analysis::analysis::recording_quality;
@@ -28,26 +29,56 @@ use pmc_sys::sys::credentials::{Limits, LinuxCapability, Seccomp};
 use pmc_sys::sys::process;
 use pmc_text::text::as_json;
 
+/// What to describe.
+pub(super) enum InfoRequest {
+    /// The machine, or only its counters.
+    Machine { only_counters: bool, json: bool },
+    /// A recording, or only its header, with at most `limit` events, IDs per event and build-ids; 0 is all.
+    Recording { file: PathBuf, only_header: bool, limit: usize, json: bool },
+}
+
+impl InfoArgs {
+    /// Converts the options.
+    pub(super) fn request(&self) -> InfoRequest {
+        match self.recording.typed() {
+            None => InfoRequest::Machine { only_counters: self.counters, json: self.json },
+            Some(file) => InfoRequest::Recording {
+                file: file.clone(),
+                only_header: self.header,
+                limit: self.limit,
+                json: self.json,
+            },
+        }
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
-/// Fails if a write fails. A missing feature of the machine is a result, not an error.
-pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
-    if let Some(file) = typed.recording.typed() {
-        return recording(typed, file);
+/// Fails if the recording cannot be read, or a write fails. A missing feature of the machine is a result, not
+/// an error.
+pub(super) fn run(request: &InfoRequest) -> Result<Exit> {
+    match request {
+        InfoRequest::Machine { only_counters, json } => this_machine(*only_counters, *json),
+        InfoRequest::Recording { file, only_header, limit, json } => {
+            recording(file, *only_header, *limit, *json)
+        }
     }
+}
+
+fn this_machine(only_counters: bool, json: bool) -> Result<Exit> {
     let mut kernel = ThisKernel::default();
     let machine = machine(&Host::live(), &mut kernel);
     let mut out = PagedOutput::open();
-    let written = if typed.json && typed.counters {
+    let written = if json && only_counters {
         let MachineReport { counters, hardware_events, holders, .. } = &machine;
         let document = serde_json::json!({
             "version": 1, "counters": counters, "hardware_events": hardware_events, "holders": holders,
         });
         writeln!(out, "{:#}", as_json(&document))
-    } else if typed.counters {
+    } else if only_counters {
         pmc_view::info::write_counters(&mut out, &machine)
-    } else if typed.json {
+    } else if json {
         writeln!(out, "{:#}", as_json(&machine))
     } else {
         pmc_view::info::write(&mut out, &machine)
@@ -59,26 +90,26 @@ pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
+fn recording(file: &Path, only_header: bool, limit: usize, json: bool) -> Result<Exit> {
     let reader = import::open(file)?;
     let mut recording = pmc_analysis::analysis::header::read(&reader);
-    if !typed.header {
+    if !only_header {
         let index = reader.scan(|_| {})?;
         let name = |kind| {
             pmc_perfdata::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned)
         };
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
         // The text gets damage as a warning, as in other commands.
-        let shown = index.notes.iter().filter(|note| typed.json || !note.is_damage());
+        let shown = index.notes.iter().filter(|note| json || !note.is_damage());
         recording.notes = shown.map(ToString::to_string).collect();
     }
-    if typed.limit > 0 {
-        recording.cut(typed.limit);
+    if limit > 0 {
+        recording.cut(limit);
     }
     let mut out = PagedOutput::open();
-    let written = match typed {
-        InfoArgs { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),
-        InfoArgs { header: true, .. } => pmc_view::header::write(&mut out, &recording),
+    let written = match (json, only_header) {
+        (true, _) => writeln!(out, "{:#}", as_json(&recording)),
+        (_, true) => pmc_view::header::write(&mut out, &recording),
         _ => pmc_view::header::everything(&mut out, &recording),
     };
     written

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::list::ListArgs;
 use pmc_analysis::profile::catalog::{
@@ -31,27 +31,94 @@ use pmc_sys::sys::process;
 use pmc_text::terminal::Stream;
 use pmc_text::text::{self, glob};
 
+/// What `pmc list` does.
+pub(super) enum ListRequest {
+    /// Imports event tables from this directory.
+    Import(PathBuf),
+    /// Lists events.
+    List(EventList),
+}
+
+/// Which events to list, and how.
+#[derive(Default)]
+pub(super) struct EventList {
+    /// Kinds, search words and patterns; without any, all events.
+    pub(super) words: Vec<String>,
+    /// The name or pattern of the PMUs.
+    pub(super) unit: Option<String>,
+    pub(super) deprecated: bool,
+    /// Whether to show fields, aliases, units and formulas.
+    pub(super) long: bool,
+    /// Whether to omit descriptions.
+    pub(super) no_descriptions: bool,
+    /// Maximum number of events.
+    pub(super) limit: Option<Limit>,
+    pub(super) form: ListForm,
+    /// The file to write; `None` is standard output.
+    pub(super) output: Option<PathBuf>,
+}
+
+/// How to print a list.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum ListForm {
+    #[default]
+    Text,
+    Json,
+    /// Names only, one per line, without trying them.
+    Names,
+    /// The names of usable events, on one line.
+    RawDump,
+}
+
+impl ListArgs {
+    /// Converts the options.
+    pub(super) fn request(self) -> ListRequest {
+        if let Some(from) = self.import {
+            return ListRequest::Import(from);
+        }
+        ListRequest::List(EventList {
+            words: self.words,
+            unit: self.unit,
+            deprecated: self.deprecated,
+            long: self.long,
+            no_descriptions: self.no_desc,
+            limit: self.limit,
+            form: match (self.json, self.names, self.raw_dump) {
+                (true, ..) => ListForm::Json,
+                (_, true, _) => ListForm::Names,
+                (_, _, true) => ListForm::RawDump,
+                _ => ListForm::Text,
+            },
+            output: self.output,
+        })
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Fails if nothing matches (the error suggests similar names), or a write fails.
-pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
+pub(super) fn run(request: &ListRequest) -> Result<Exit> {
     let host = Host::live();
-    if let Some(from) = &typed.import {
-        return import(from, &host);
+    match request {
+        ListRequest::Import(from) => import(from, &host),
+        ListRequest::List(list) => print(list, &host),
     }
-    let wanted = ListRequest::new(typed, &host)?;
-    let write = |out: &mut dyn Write| match (typed.names, typed.raw_dump) {
-        (true, _) => names(&wanted, out),
-        (_, true) => raw_dump(&wanted, out),
-        _ => events(&wanted, typed, out),
+}
+
+fn print(list: &EventList, host: &Host) -> Result<Exit> {
+    let wanted = ListSelection::new(list, host)?;
+    let write = |out: &mut dyn Write| match list.form {
+        ListForm::Names => names(&wanted, out),
+        ListForm::RawDump => raw_dump(&wanted, out),
+        ListForm::Text | ListForm::Json => events(&wanted, list, out),
     };
     let failed = |error| Error::output("the list of events", error);
     let find = |out: &mut dyn Write| match write(out).map_err(failed)? {
         true => Ok(()),
         false => Err(wanted.nothing()),
     };
-    if let Some(path) = &typed.output {
+    if let Some(path) = &list.output {
         Destination { path, option: AdvisedOption::Named("-o"), keeps: false }.write(find)?;
     } else {
         let mut out = PagedOutput::open();
@@ -95,7 +162,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
 
 /// The parsed request. Kinds and PMUs select events, `--unit` narrows the selection, and words and patterns
 /// filter it.
-struct ListRequest<'h> {
+struct ListSelection<'h> {
     sources: ListingSources<'h>,
     kinds: Vec<EventKind>,
     pmus: Vec<String>,
@@ -163,8 +230,8 @@ fn is_among(pmus: &[String], pmu: &str) -> bool {
     pmus.iter().any(|asked| listing::is_same_pmu(asked, pmu))
 }
 
-impl<'h> ListRequest<'h> {
-    fn new(typed: &ListArgs, host: &'h Host) -> Result<Self> {
+impl<'h> ListSelection<'h> {
+    fn new(list: &EventList, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
             sources: ListingSources::new(host).with_markers(markers),
             kinds: Vec::new(),
@@ -173,10 +240,10 @@ impl<'h> ListRequest<'h> {
             unit: None,
             metrics: MetricChoice::None,
             only_metrics: false,
-            deprecated: typed.deprecated,
+            deprecated: list.deprecated,
         };
         let pmus = &wanted.sources.pmus;
-        for word in &typed.words {
+        for word in &list.words {
             match (EventKind::named(word), word.as_str()) {
                 // In perf, this word selects all named events of all PMUs.
                 (Some(EventKind::Pmu), _) => wanted.kinds.extend([EventKind::Pmu, EventKind::Vendor]),
@@ -189,7 +256,7 @@ impl<'h> ListRequest<'h> {
             }
         }
         wanted.unit =
-            typed.unit.as_ref().map(|typed| UnitFilter::named(typed, &wanted.sources)).transpose()?;
+            list.unit.as_ref().map(|unit| UnitFilter::named(unit, &wanted.sources)).transpose()?;
         wanted.only_metrics = wanted.metrics != MetricChoice::None;
         if wanted.metrics == MetricChoice::None && wanted.is_of_all_kinds() && wanted.unit.is_none() {
             wanted.metrics = MetricChoice::Each;
@@ -318,7 +385,7 @@ fn contains(text: &str, word: &str) -> bool {
     word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
-fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
+fn names(wanted: &ListSelection<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let is_all = wanted.is_of_all_kinds() && wanted.unit.is_none() && wanted.words.is_empty();
     if is_all && !wanted.only_metrics {
         for name in wanted.sources.names() {
@@ -347,7 +414,7 @@ fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
 
 /// Prints the names of all events that can be opened on this machine. As in perf, all names are on one line,
 /// separated by spaces, for use in shells.
-fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
+fn raw_dump(wanted: &ListSelection<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = MachineFacts::own(host);
     let mut trier = EventTrier::new(host, &facts);
@@ -377,7 +444,7 @@ fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
 }
 
 /// Returns the names of the metrics, or of their groups.
-fn metric_names(wanted: &ListRequest<'_>) -> Vec<String> {
+fn metric_names(wanted: &ListSelection<'_>) -> Vec<String> {
     if wanted.metrics == MetricChoice::Groups {
         return groups(wanted).into_iter().map(|(group, _)| group).collect();
     }
@@ -390,7 +457,7 @@ fn metric_names(wanted: &ListRequest<'_>) -> Vec<String> {
 
 /// Returns the metric groups and their members: first the built-in groups, then those from the vendor's
 /// tables.
-fn groups(wanted: &ListRequest<'_>) -> Vec<(String, Vec<String>)> {
+fn groups(wanted: &ListSelection<'_>) -> Vec<(String, Vec<String>)> {
     let mut own: Vec<(String, Vec<String>)> = Vec::new();
     for group in wanted.metrics().map(|metric| metric.groups) {
         if own.iter().all(|(known, _)| known != group) {
@@ -413,7 +480,7 @@ fn groups(wanted: &ListRequest<'_>) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns the metrics as list entries. Only events can be opened, so the entries have no availability.
-fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
+fn metrics(wanted: &ListSelection<'_>) -> Vec<CatalogEntry> {
     let entry = |name: &str, kind, text: String, means| CatalogEntry {
         name: cleaned(name),
         aliases: Vec::new(),
@@ -468,27 +535,27 @@ fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
     wanted.metrics().map(metric).chain(wanted.vendor_metrics().map(of_vendor)).collect()
 }
 
-fn select<'a>(wanted: &'a ListRequest<'_>) -> impl Iterator<Item = ListedEvent> + 'a {
+fn select<'a>(wanted: &'a ListSelection<'_>) -> impl Iterator<Item = ListedEvent> + 'a {
     let kinds = EventKind::ALL.into_iter().filter(|&kind| wanted.kind(kind));
     kinds.flat_map(|kind| wanted.sources.of_kind(kind)).filter(|listed| wanted.takes(listed))
 }
 
 /// Writes the requested events. Returns `false` if no event matches the request.
-fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io::Result<bool> {
+fn events(wanted: &ListSelection<'_>, list: &EventList, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = MachineFacts::own(host);
     let mut trier = EventTrier::new(host, &facts);
     // Read the attributes of tracepoints only if they are shown, because this requires opening thousands of
     // files.
-    let exact = typed.long || typed.json;
-    let limit = Limit::rows(typed.limit, false, 0);
+    let exact = list.long || list.form == ListForm::Json;
+    let limit = Limit::rows(list.limit, false, 0);
     let omitted = match limit {
         usize::MAX => 0,
         _ => (select(wanted).count() + metrics(wanted).len()).saturating_sub(limit),
     };
-    let events = select(wanted).map(|listed| trier.entry(&listed, exact, typed.long));
+    let events = select(wanted).map(|listed| trier.entry(&listed, exact, list.long));
     let mut entries = events.chain(metrics(wanted)).take(limit).map(|mut entry| {
-        if typed.no_desc {
+        if list.no_descriptions {
             entry.text.clear();
         }
         entry
@@ -504,7 +571,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     };
     // Unreadable tracepoints matter only if tracepoints were requested.
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
-    if typed.json {
+    if list.form == ListForm::Json {
         let catalog = Catalog {
             version: catalog::VERSION,
             events: entries.collect(),
@@ -515,9 +582,9 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
         return Ok(!catalog.events.is_empty() || asked_for_them && !catalog.unreadable.is_empty());
     }
     // The line width is limited only on a terminal, not in files.
-    let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
+    let terminal = Stream::Output.size().filter(|_| list.output.is_none());
     let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
-    let mut writer = pmc_view::list::ListWriter::new(out, columns, typed.long);
+    let mut writer = pmc_view::list::ListWriter::new(out, columns, list.long);
     let mut found = false;
     entries.try_for_each(|entry| {
         found = true;

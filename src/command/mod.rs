@@ -37,8 +37,8 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use crate::cli::info::InfoArgs;
-use crate::cli::list::ListArgs;
+use self::info::InfoRequest;
+use self::list::{EventList, ListRequest};
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::sched::SchedCommand;
@@ -102,8 +102,8 @@ fn carry_out_action(action: Action, columns: Option<&Columns>) -> Exit {
 
 fn act(action: Action, columns: Option<&Columns>) -> Result<Exit> {
     match action {
-        Action::List { words, long } => list::run(&ListArgs { words, long, ..ListArgs::default() }),
-        Action::ListCounters => info::run(&InfoArgs { counters: true, ..InfoArgs::default() }),
+        Action::List { words, long } => list::run(&ListRequest::List(EventList { words, long, ..EventList::default() })),
+        Action::ListCounters => info::run(&InfoRequest::Machine { only_counters: true, json: false }),
         Action::Report(request) => report::run(&request),
         Action::Export(request) => export::run(&request),
         Action::Record(request, display) => match columns {
@@ -309,7 +309,7 @@ fn run(cli: Cli) -> Result<Exit> {
             let display = typed.display();
             record::run(typed.request(&Host::live())?, display, None)
         }
-        Command::Info(typed) => info::run(&typed),
+        Command::Info(typed) => info::run(&typed.request()),
         Command::Report(typed) => report::run(&typed.request()?),
         Command::Top(typed) => top::run(typed.request(&Host::live())?),
         Command::Trace(typed) => pmc_tools::trace::run(typed.request(&Host::live())?),
@@ -373,7 +373,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Start(typed) => pmc_persist::run::run(typed.into()),
         Command::Stop(typed) => pmc_persist::run::run(typed.into()),
         Command::Reserve(typed) => reserve::run(typed),
-        Command::List(typed) => list::run(&typed),
+        Command::List(typed) => list::run(&typed.request()),
     }
 }
 
