@@ -25,6 +25,7 @@ pub mod perf_options;
 pub(crate) mod probe;
 pub(crate) mod profile;
 pub(crate) mod report;
+pub(crate) mod reserve;
 pub(crate) mod sched;
 pub(crate) mod script;
 pub(crate) mod spelling;
@@ -204,7 +205,7 @@ commands! {
     /// Show the counts since `pmc start`, and stop counting
     Stop(pmc_persist::options::StopArgs) = "stop",
     /// Reserve the hardware counters
-    Reserve(pmc_compat::reserve::ReserveArgs) = "reserve",
+    Reserve(reserve::ReserveArgs) = "reserve",
     /// Show the version
     Version(version::VersionArgs) = "version",
     /// List the commands, or show the options of one command

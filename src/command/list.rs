@@ -255,8 +255,7 @@ impl<'h> ListSelection<'h> {
                 _ => wanted.words.push(word.clone()),
             }
         }
-        wanted.unit =
-            list.unit.as_ref().map(|unit| UnitFilter::named(unit, &wanted.sources)).transpose()?;
+        wanted.unit = list.unit.as_ref().map(|unit| UnitFilter::named(unit, &wanted.sources)).transpose()?;
         wanted.only_metrics = wanted.metrics != MetricChoice::None;
         if wanted.metrics == MetricChoice::None && wanted.is_of_all_kinds() && wanted.unit.is_none() {
             wanted.metrics = MetricChoice::Each;

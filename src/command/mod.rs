@@ -102,7 +102,9 @@ fn carry_out_action(action: Action, columns: Option<&Columns>) -> Exit {
 
 fn act(action: Action, columns: Option<&Columns>) -> Result<Exit> {
     match action {
-        Action::List { words, long } => list::run(&ListRequest::List(EventList { words, long, ..EventList::default() })),
+        Action::List { words, long } => {
+            list::run(&ListRequest::List(EventList { words, long, ..EventList::default() }))
+        }
         Action::ListCounters => info::run(&InfoRequest::Machine { only_counters: true, json: false }),
         Action::Report(request) => report::run(&request),
         Action::Export(request) => export::run(&request),
@@ -372,7 +374,7 @@ fn run(cli: Cli) -> Result<Exit> {
         },
         Command::Start(typed) => pmc_persist::run::run(typed.into()),
         Command::Stop(typed) => pmc_persist::run::run(typed.into()),
-        Command::Reserve(typed) => reserve::run(typed),
+        Command::Reserve(typed) => reserve::run(typed.request()),
         Command::List(typed) => list::run(&typed.request()),
     }
 }

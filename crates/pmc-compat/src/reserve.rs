@@ -14,7 +14,6 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use clap::{ArgAction, Args};
 use serde_json::json;
 
 use pmc_events::counter::reservation::{LockFile, PreparedReservation, acquire};
@@ -25,84 +24,49 @@ use pmc_sys::sys::background::{self, BackgroundSide};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_text::text::{as_json, shell_word};
 
-/// Reserve the hardware counters
-#[derive(Debug, Args)]
-#[command(
-    version,
-    disable_version_flag = true,
-    after_help = "\
-The agent pmdaperfevent of Performance Co-Pilot uses hardware counters on every CPU. It releases them while any process holds a shared lock on the first byte of its lock file. This command holds that lock while COMMAND runs, or without COMMAND until it receives SIGINT, SIGHUP or SIGTERM. It requires no privileges.
-
-pmc takes the lock first. If an agent runs, pmc then waits 200 ms, twice the agent's polling interval, before it starts COMMAND or goes to the background. Reservations are shared: other profilers that also reserved the counters still compete with yours, and pmc names them.
-
-pmc passes options after COMMAND to it, and returns its exit status: 127 if it does not exist, 126 if it cannot be executed, 128 + signal if a signal ended it. pmc forwards signals to COMMAND. Without COMMAND, the exit status is 0 if a signal released the counters or a background process holds them, 1 if they are not reserved, and 2 for an invalid command line.
-
-The lock file is perfevent/perflock below PCP_PMDAS_DIR. pmc takes PCP_PMDAS_DIR from the environment, else from the file named by PCP_CONF, else from $PCP_DIR/etc/pcp.conf or /etc/pcp.conf. The default is /var/lib/pcp/pmdas.
-
-Examples:
-  pmc reserve perf record -a sleep 10      reserve while another profiler runs
-  pmc reserve                              reserve until Ctrl-C
-  ln -s $(command -v pmc) perfalloc        with this name, pmc behaves like PCP's perfalloc
-See docs/reservation.md."
-)]
-pub struct ReserveArgs {
-    /// Stay in the foreground (the default)
-    #[arg(short = 'D', overrides_with = "background")]
-    pub foreground: bool,
-
-    /// Go to the background once the lock is held; errors are reported before that
-    #[arg(short = 'd', overrides_with = "foreground")]
-    pub background: bool,
-
-    /// Lock file to use instead of PCP's
-    #[arg(short = 'f', value_name = "FILE")]
+/// How to reserve the counters.
+#[derive(Debug, Clone, Default)]
+pub struct ReserveRequest {
+    /// The lock file; `None` is that of PCP.
     pub file: Option<PathBuf>,
-
-    /// Create the lock file if it is missing, for an agent that starts later (PCP's directory requires root)
-    #[arg(long)]
+    /// Whether to create the file if it is missing.
     pub create: bool,
-
-    /// Print a JSON object to stdout once the lock is held: file, holder, other holders, agents
-    #[arg(long)]
+    /// Whether to go to the background once the lock is held.
+    pub background: bool,
+    /// Whether to print a JSON object once the lock is held.
     pub json: bool,
-
-    /// Print the version
-    #[arg(short = 'v', long = "version", action = ArgAction::Version)]
-    pub version: (),
-
-    /// Command to run while the counters are reserved
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    /// Command to run meanwhile; if empty, the counters stay reserved until a signal arrives.
     pub command: Vec<OsString>,
 }
 
 /// Runs the command.
-pub fn run(args: ReserveArgs) -> Result<Exit> {
-    let is_chosen = args.file.is_some();
-    let path = args.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
-    if args.create {
+pub fn run(request: ReserveRequest) -> Result<Exit> {
+    let is_chosen = request.file.is_some();
+    let path = request.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
+    if request.create {
         create(&path, is_chosen)?;
     }
-    if !args.command.is_empty() {
-        if args.background {
+    if !request.command.is_empty() {
+        if request.background {
             say::warn(Warning::new("-d has no effect with a command: it runs in the foreground"));
         }
         let signals = launch::signals(&[signal::QUIT, signal::USR1, signal::USR2])?;
-        let _prepared = reserve(&path, args.json)?;
-        return reserve_while(&args.command, &signals);
+        let _prepared = reserve(&path, request.json)?;
+        return reserve_while(&request.command, &signals);
     }
     signal::restore_default(&signal::NEVER_IGNORED);
     let catching = |error| Error::io("catching signals", error);
     let signals = Signals::catch(&signal::ENDING).map_err(catching)?;
-    let starter = match args.background {
+    let starter = match request.background {
         false => None,
         true => match leave()? {
             ForkSide::Starter(exit) => return Ok(exit),
             ForkSide::Background(starter) => Some(starter),
         },
     };
-    let _prepared = reserve(&path, args.json)?;
+    let _prepared = reserve(&path, request.json)?;
     match starter {
-        None if args.json => {}
+        None if request.json => {}
         None => say::note("the hardware counters are reserved; Ctrl-C releases them"),
         Some(mut starter) => {
             let failed = |error| Error::io("moving to the background", error);
@@ -187,7 +151,7 @@ fn leave() -> Result<ForkSide> {
 }
 
 /// Creates an empty, world-readable lock file, unless it exists. In PCP's folder, also creates the agent's
-/// folder `perfevent`. Does not create any folder above it, since the path may be misargs.
+/// folder `perfevent`. Does not create any folder above it, since the path may be mistyped.
 fn create(path: &Path, is_chosen: bool) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: io::Error| {
