@@ -262,3 +262,20 @@ fn mapping_up_to_the_last_address_is_refused() {
     let ran = kit::run(&["inject", "--aslr", "-i", file.to_str().unwrap(), "-o", "/dev/null"]);
     ran.expect(1).says(&["the recorded mappings are too large", "the recording may be damaged"]);
 }
+
+#[test]
+fn imports_become_anonymous_archives_with_their_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (stacks, archive) = (folder.path().join("a.folded"), folder.path().join("a.archive"));
+    std::fs::write(&stacks, "secret;main;work 7\nsecret;main;read_[k] 3\n").unwrap();
+    let paths = [&stacks, &archive].map(|path| path.to_str().unwrap());
+    // The second archive replaces the first.
+    for _ in 0..2 {
+        let ran = kit::run(&["archive", "--anonymous", "-o", paths[1], paths[0]]).expect(0);
+        assert!(!ran.stderr.contains("killed"), "{}", ran.stderr);
+    }
+    let rows = |path: &str| kit::run(&["report", "--csv", "-s", "sym", "-i", path]).expect(0).stdout;
+    assert_eq!(rows(paths[0]), rows(paths[1]));
+    assert!(rows(paths[1]).contains("work") && rows(paths[1]).contains("read"), "{}", rows(paths[1]));
+    assert!(!contains(&bytes(&archive), "secret"));
+}

@@ -204,6 +204,39 @@ fn perf_reads_archives_like_recordings() {
 }
 
 #[test]
+fn archive_has_the_same_callers_if_only_some_events_copied_the_stack() {
+    let Some(lab) = Lab::new() else { return };
+    if !(kit::need_perf_events() && kit::need_program("perf")) {
+        return;
+    }
+    let folder = recorded(&lab);
+    // perf prints callers from copies as addresses inside the calls, and other callers as return addresses.
+    for other in ["page-faults/call-graph=fp/u", "page-faults/call-graph=no/u"] {
+        let perf = Command::new("perf")
+            .args([
+                "record",
+                "-q",
+                "-e",
+                "cpu-clock/call-graph=dwarf/u",
+                "-e",
+                other,
+                "-o",
+                "perf.data",
+                "./program",
+            ])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
+        pmc(&folder, &["archive", "-o", "new.archive"]).expect(0);
+        let [before, after] = ["perf.data", "new.archive"]
+            .map(|file| pmc(&folder, &["script", "-F", "event,ip,sym,symoff", "-i", file]).expect(0).stdout);
+        assert!(before.contains("main"), "{before}");
+        assert_eq!(before, after, "{other}");
+    }
+}
+
+#[test]
 fn streams_and_packed_recordings_are_converted() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["stream.data", "packed.data", "dwarf.data", "traces.data", "fp.data"] {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::inject::anonymous::AnonymousNames;
+use super::inject::aslr::KernelPosition;
 use super::inject::{self, InjectRequest};
 use super::request::AnalysisRequest;
 use super::{Analysis, ProgressSink, header, recording_quality};
@@ -75,11 +76,15 @@ pub fn write(
     inject::refuse(&reader, &request.output)?;
     let failed = |error| Error::io(format!("creating {}", request.output.display()), error);
     let place = output_file::resolve_links(&request.output).map_err(failed)?.path;
-    if request.anonymous && reader.features().archive.is_some() {
+    if request.anonymous && reader.features().archive.is_some() && !reader.is_converted() {
         return Err(Error::new(format!("{} is an archive already", reader.path().display()))
             .why("its symbols belong to its addresses, which --anonymous replaces")
             .try_this("pmc archive --anonymous with the original recording"));
     }
+    let kernel = match reader.is_converted() {
+        true => KernelPosition::Unchanged,
+        false => KernelPosition::Unrandomized,
+    };
     let mut session = Session::open(reader)?;
     let exit;
     let mut facts = header::original_facts(&session.reader);
@@ -87,19 +92,22 @@ pub fn write(
     let plain = Replacement::new(&place);
     if request.anonymous || is_rewritten(&session) {
         let events = session.reader.events().iter();
-        let copies: Vec<u32> = events.map(|event| event.attr.sample_stack_user()).collect();
+        let copy_size = events.map(|event| event.attr.sample_stack_user()).max().unwrap_or(0);
+        let layouts = session.reader.layouts().iter();
+        let had_copies = layouts.map(|layout| layout.sample_type() & sample_type::STACK_USER != 0).collect();
         let converted = inject::rewrite(session.reader, &rewriting(request, plain.path()), progress)?;
         exit = converted.exit;
         let ends = converted.ends.filter(|ends| ends.copied > 0);
-        facts.stacks = ends.map(|ends| stored(ends, &copies)).or(facts.stacks);
+        facts.stacks = ends.map(|ends| stored(ends, copy_size, had_copies)).or(facts.stacks);
         session = Session::open(Reader::open(plain.path())?)?;
     } else {
         exit = recording_quality::warn(&session);
     }
     // Exist only while the archive is written.
     let [moved, nameless] = [Replacement::new(&place), Replacement::new(&place)];
-    if request.anonymous {
-        inject::aslr::replace(&session.reader, moved.path(), None, progress)?;
+    // An import made up its addresses, which reveal nothing, and by which it knows its names.
+    if request.anonymous && kernel == KernelPosition::Unrandomized {
+        inject::aslr::replace(&session.reader, moved.path(), kernel, None, progress)?;
         session = Session::open(Reader::open(moved.path())?)?;
     }
     let session = Arc::new(session);
@@ -107,7 +115,7 @@ pub fn write(
     let mut copied = session.reader.path();
     if request.anonymous {
         let names = &mut AnonymousNames::default();
-        inject::aslr::replace(&session.reader, nameless.path(), Some(names), progress)?;
+        inject::aslr::replace(&session.reader, nameless.path(), kernel, Some(names), progress)?;
         section = anonymous(&section, facts, names)?;
         copied = nameless.path();
     }
@@ -115,6 +123,8 @@ pub fn write(
     let mut file = new.create(0o600).map_err(failed)?;
     copy_with_section(copied, (&mut file, &place), FeatureNumber::ARCHIVE, &section)?;
     let size = file.metadata().map_err(failed)?.len();
+    // `put` would take them for files of a killed process.
+    drop((plain, moved, nameless));
     new.put().map_err(failed)?;
     Ok((ArchiveSizes { file: size, section: section.len() as u64 }, exit))
 }
@@ -231,16 +241,15 @@ pub(super) fn of_session(session: &Session) -> Option<SymbolArchive> {
     read.inspect_err(unusable).ok()
 }
 
-/// Returns what the archive stores about unwinding. `copies` contains the size of each event's stack copies.
-fn stored(ends: UnwindEnds, copies: &[u32]) -> ConvertedStacks {
+/// Returns what the archive stores about unwinding. `copy_size` is the size of the largest copies in bytes, and
+/// `had_copies` says which layouts of samples had them.
+fn stored(ends: UnwindEnds, copy_size: u32, had_copies: Vec<bool>) -> ConvertedStacks {
     let UnwindEnds { copied, cut, lost, lost_in, long, compat, no_tables } = ends;
     let apart = |modules: Vec<(Option<String>, u64)>| -> (Vec<String>, Vec<u64>) {
         modules.into_iter().map(|(module, samples)| (module.unwrap_or_default(), samples)).unzip()
     };
     let (no_tables, no_tables_samples) = apart(no_tables);
     let (lost_in, lost_in_samples) = apart(lost_in);
-    let all_events = copies.iter().all(|size| *size > 0);
-    let copy_size = copies.iter().copied().max().unwrap_or(0);
     ConvertedStacks {
         copied,
         cut,
@@ -250,7 +259,8 @@ fn stored(ends: UnwindEnds, copies: &[u32]) -> ConvertedStacks {
         no_tables,
         no_tables_samples,
         copy_size,
-        all_events,
+        all_events: had_copies.iter().all(|had| *had),
+        layouts: had_copies,
         lost_in,
         lost_in_samples,
     }

@@ -17,7 +17,7 @@ use super::history::Epoch;
 use super::intern::bytes;
 use super::location::level;
 use pmc_perfdata::record::sample::Branches;
-use pmc_perfdata::record::{RecordWords, Sample, SampleParts, Thread};
+use pmc_perfdata::record::{RecordWords, Sample, SampleLayout, SampleParts, Thread};
 use pmc_sys::abi::{CpuMode, branch_sample_type, context};
 
 /// A sample with a stack copy, or with calls recorded by the CPU.
@@ -85,8 +85,8 @@ pub struct ChainCompleter<'a> {
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
-    /// Whether all user callers come from stack copies that were converted to chains.
-    converted: bool,
+    /// The layouts of samples whose user callers come from stack copies that were converted to chains.
+    converted: Vec<&'a SampleLayout>,
     branch_history: bool,
     chain: Vec<u64>,
     /// Origins of the sample's recorded calls or branches.
@@ -102,7 +102,7 @@ impl<'a> ChainCompleter<'a> {
             deferred: None,
             ignore_callers,
             like_perf: false,
-            converted: false,
+            converted: Vec::new(),
             branch_history: false,
             chain: Vec::new(),
             calls: Vec::new(),
@@ -120,9 +120,18 @@ impl<'a> ChainCompleter<'a> {
     /// addresses.
     ///
     /// The callers in an archive were unwound before it was written, so they count as added too.
-    pub(crate) fn like_perf(self, session: &Session) -> Self {
-        let converted = session.converted.as_ref().is_some_and(|stacks| stacks.all_events);
+    pub(crate) fn like_perf(self, session: &'a Session) -> Self {
+        let is_converted = |index: usize| {
+            let stacks = session.converted.as_ref();
+            stacks.is_some_and(|stacks| stacks.all_events || stacks.layouts.get(index) == Some(&true))
+        };
+        let layouts = session.reader.layouts().iter().enumerate();
+        let converted = layouts.filter(|(index, _)| is_converted(*index)).map(|(_, layout)| layout).collect();
         Self { like_perf: true, converted, ..self }
+    }
+
+    fn is_converted(&self, sample: &Sample<'_>) -> bool {
+        self.converted.iter().any(|layout| std::ptr::eq(*layout, sample.layout()))
     }
 
     /// With `branch_history`, adds the origins of a sample's branches (other than calls) to its chain, before
@@ -148,7 +157,7 @@ impl<'a> ChainCompleter<'a> {
         if unwound.is_empty()
             && branches.is_none()
             && awaited.is_none()
-            && !self.converted
+            && !self.is_converted(sample)
             && let Some(chain) = chain
         {
             let starts_well = chain.get(0).is_some_and(|word| word >= context::MAX)
@@ -183,7 +192,7 @@ impl<'a> ChainCompleter<'a> {
                 let is_unwound = self.unwound(unwound);
                 self.history(branches) || is_unwound
             }
-            None if self.converted => self.converted(),
+            None if self.is_converted(sample) => self.step_into_calls(),
             None => self.unwound(unwound),
         };
         bytes(&self.chain, &mut self.scratch);
@@ -233,7 +242,7 @@ impl<'a> ChainCompleter<'a> {
 
     /// Converts the user callers from return addresses to addresses inside calls. Returns whether there are
     /// any user addresses.
-    fn converted(&mut self) -> bool {
+    fn step_into_calls(&mut self) -> bool {
         let at = self.user_part() + 1;
         for word in self.chain.iter_mut().skip(at + 1).filter(|word| **word < context::MAX) {
             *word = word.saturating_sub(1);

@@ -46,6 +46,15 @@ const SYMBOL_ADDRESS: usize = 8;
 /// Offset of the chain in `CALLCHAIN_DEFERRED`.
 const DEFERRED_CHAIN: usize = 24;
 
+/// Where the new recording has the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::analysis) enum KernelPosition {
+    /// Where an unrandomized kernel is.
+    Unrandomized,
+    /// Where the old recording has it. An import made up this address, and knows the names of code by it.
+    Unchanged,
+}
+
 /// Writes the recording with other addresses and, if `names` is given, without the names that it hides.
 ///
 /// # Errors
@@ -53,10 +62,11 @@ const DEFERRED_CHAIN: usize = 24;
 pub(in crate::analysis) fn replace(
     reader: &Reader,
     output: &Path,
+    kernel: KernelPosition,
     mut names: Option<&mut AnonymousNames>,
     progress: &dyn ProgressSink,
 ) -> Result<()> {
-    let mut map = AddressMap::from_recording(reader)?;
+    let mut map = AddressMap::from_recording(reader, kernel)?;
     let events: Vec<RecordedEvent> =
         reader.events().iter().chain(reader.fallback_events()).cloned().collect();
     let mut events: Vec<RecordedEvent> =
@@ -130,7 +140,7 @@ struct AddressMap {
 }
 
 impl AddressMap {
-    fn from_recording(reader: &Reader) -> Result<Self> {
+    fn from_recording(reader: &Reader, position: KernelPosition) -> Result<Self> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         let mut text = None;
         reader.scan(|raw| {
@@ -172,6 +182,7 @@ impl AddressMap {
         }
         let is_arm = reader.features().arch.as_deref().is_some_and(|arch| arch.starts_with("aarch64"));
         let new_text = if is_arm { TEXT_ARM } else { TEXT_X86 };
+        let text = text.filter(|_| position == KernelPosition::Unrandomized);
         let distance = text.map_or(0, |text| new_text.wrapping_sub(text));
         Ok(Self { user, kernel, distance, pages: FxHashMap::default(), used: [0; 2] })
     }

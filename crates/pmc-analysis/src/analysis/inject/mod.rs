@@ -16,6 +16,7 @@ pub(super) mod aslr;
 mod jit;
 mod mappings;
 
+use aslr::KernelPosition;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -94,11 +95,12 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     }
     let ((plain, _file), exit) = plain(reader, request, progress)?;
     if Writer::form_at(&request.output) == RecordingLayout::File {
-        return aslr::replace(&plain, &request.output, None, progress).map(|()| exit);
+        return aslr::replace(&plain, &request.output, KernelPosition::Unrandomized, None, progress)
+            .map(|()| exit);
     }
     // The sections of a file come at its end, but a stream starts with them.
     let (file, path) = temporary()?;
-    aslr::replace(&plain, &path, None, progress)?;
+    aslr::replace(&plain, &path, KernelPosition::Unrandomized, None, progress)?;
     let only_form = InjectRequest { build_ids: None, mappings: None, jit: false, ..request.clone() };
     rewrite(Reader::open(&path)?, &only_form, progress)?;
     drop(file);

@@ -68,9 +68,12 @@ pub struct ConvertedStacks {
     /// The size of the largest copies, in bytes.
     #[prost(uint32, tag = "8")]
     pub copy_size: u32,
-    /// Whether all events had stack copies.
+    /// Whether all events had stack copies. Archives of older versions have only this.
     #[prost(bool, tag = "9")]
     pub all_events: bool,
+    /// For each layout of samples, whether it had stack copies.
+    #[prost(bool, repeated, tag = "12")]
+    pub layouts: Vec<bool>,
     /// Modules in which unwinding failed; an empty name means unmapped code.
     #[prost(string, repeated, tag = "10")]
     pub lost_in: Vec<String>,
