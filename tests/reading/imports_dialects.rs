@@ -586,3 +586,36 @@ fn names_in_parentheses_are_names() {
     // The pprof of gperftools and jemalloc appends addresses.
     assert_eq!(stacks_of("f<0000000000401106>;g<0000000000401129> 5\nT<int> 1\n"), "T<int> 1\nf;g 5\n");
 }
+
+#[test]
+fn invalid_records_of_other_formats_are_skipped() {
+    let frames = r#"{"$schema":"x","shared":{"frames":[{"name":"f"}]},"profiles":["#;
+    let sampled =
+        r#"{"type":"sampled","name":"t","unit":"none","samples":[[0],[7],[0]],"weights":[1,2,-3]}]}"#;
+    let node = r#"{"id":1,"callFrame":{"functionName":"f"}}"#;
+    let firefox = r#"{"meta":{"preprocessedProfileVersion":55},"threads":[{"name":"t","pid":1,"tid":1,"samples":{"stack":[0,4]},
+        "stackTable":{"frame":[0],"prefix":[null]},"frameTable":{"func":[0]},"funcTable":{"name":[0]},"stringArray":["f"]}]}"#;
+    for (text, place) in [
+        (format!("{frames}{sampled}"), "as speedscope: profile 0: there is no frame 7; 2 records skipped"),
+        (
+            format!(r#"{{"nodes":[{node}],"samples":[1,9],"timeDeltas":[0,1],"endTime":1}}"#),
+            "as V8 CPU profile: sample 1: it refers to the missing node 9; 1 record skipped",
+        ),
+        (firefox.to_owned(), "as Firefox profile: thread 0: sample 1: there is no stack 4"),
+        (
+            r#"{"traceEvents":[],"stackFrames":{"1":{"name":"f"}},"samples":[{"tid":1,"sf":1,"ts":"5"},{"tid":1,"sf":2}]}"#.to_owned(),
+            "as Chrome trace: sample 1: it refers to the missing stack frame \"2\"; 1 record skipped",
+        ),
+        (
+            "  a`f+0x1\n    3\n\nodd\n  a`g\n".to_owned(),
+            "as DTrace stacks: line 4: a frame of a stack must be indented; 2 records skipped",
+        ),
+        (
+            "Call graph:\n    5 Thread_1\n    + 5 f  (in a)\n    + odd\n\n".to_owned(),
+            "as macOS sample text: line 4: a line of the call graph must begin with a number of samples",
+        ),
+    ] {
+        let ran = report(&text, 1).says(&[place]);
+        assert!(ran.stdout.contains("[.] f"), "{}", ran.stdout);
+    }
+}

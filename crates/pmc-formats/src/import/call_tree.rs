@@ -45,11 +45,13 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         let text = line.trim_start_matches([' ', '+', '!', ':', '|', '\t']);
         let column = line.len() - text.len();
         let invalid = |what: &str| ImportError::line(number, what);
-        let (count, text) =
-            text.split_once(' ').ok_or_else(|| invalid("a number of samples and a name expected"))?;
-        let count: u64 = count
-            .parse()
-            .map_err(|_| invalid("a line of the call graph must begin with a number of samples"))?;
+        let Some((count, text)) =
+            text.split_once(' ').and_then(|(count, text)| Some((count.parse::<u64>().ok()?, text)))
+        else {
+            profile
+                .lose(invalid("a line of the call graph must begin with a number of samples and a name"))?;
+            continue;
+        };
         while open.last().is_some_and(|node| node.column >= column) {
             finish(&mut open, event, &mut profile)?;
         }
@@ -59,9 +61,12 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         let node = match open.last_mut() {
             None => TreeNode { column, location: None, thread: add_thread(text, &mut profile)?, rest: count },
             Some(caller) => {
-                caller.rest = caller.rest.checked_sub(count).ok_or_else(|| {
-                    invalid("a function has fewer samples than the functions that it calls")
-                })?;
+                let Some(rest) = caller.rest.checked_sub(count) else {
+                    let what = "a function has fewer samples than the functions that it calls";
+                    profile.lose(invalid(what))?;
+                    continue;
+                };
+                caller.rest = rest;
                 let thread = caller.thread;
                 TreeNode { column, location: Some(location(text, &mut profile)), thread, rest: count }
             }
@@ -153,9 +158,10 @@ mod tests {
 
     #[test]
     fn bad_lines_are_reported_with_their_number() {
-        let error = |text: &str| read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
-        assert!(error("Call graph:\n  5 Thread_1\n    6 f  (in a)\n").starts_with("line 3: "));
-        assert!(error("Call graph:\n  x\n").starts_with("line 2: "));
-        assert!(error("Analysis of sampling\n").contains("Call graph"));
+        let read = |text: &str| read(text.as_bytes(), ImportedProfile::new());
+        let lost = |text: &str| read(text).unwrap().lost().unwrap().to_string();
+        assert!(lost("Call graph:\n  5 Thread_1\n    6 f  (in a)\n").starts_with("line 3: "));
+        assert!(lost("Call graph:\n  x\n").starts_with("line 2: "));
+        assert!(read("Analysis of sampling\n").unwrap_err().to_string().contains("Call graph"));
     }
 }

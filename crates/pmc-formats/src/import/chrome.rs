@@ -122,10 +122,12 @@ impl NodeTable {
         }
     }
 
-    fn stack(&self, id: u64, profile: &mut ImportedProfile) -> Result<ImportId, ImportError> {
+    /// Returns the stack of a sample, which ends in the node `id`.
+    fn stack(&self, sample: usize, id: u64, profile: &mut ImportedProfile) -> Result<ImportId, ImportError> {
         let (mut locations, mut next) = (Vec::new(), Some(id));
         while let Some(id) = next {
-            let missing = || ImportError::file(format!("a sample refers to the missing node {id}"));
+            let missing =
+                || ImportError::item("sample", sample, format!("it refers to the missing node {id}"));
             let (location, parent) = *self.nodes.get(&id).ok_or_else(missing)?;
             locations.extend(location);
             // A loop in a hostile file ends here.
@@ -154,7 +156,13 @@ impl NodeTable {
             let until = deltas.get(number + 1).copied().or_else(|| Some(end? - at)).unwrap_or(0.0);
             let stack = match known.get(id) {
                 Some(stack) => *stack,
-                None => *known.entry(*id).or_insert(self.stack(*id, profile)?),
+                None => match self.stack(number, *id, profile) {
+                    Ok(stack) => *known.entry(*id).or_insert(stack),
+                    Err(error) => {
+                        profile.lose(error)?;
+                        continue;
+                    }
+                },
             };
             let (time, value) = (Some(profile.scaled(event, at)), profile.scaled(event, until.max(0.0)));
             profile.add(ImportedSample { event, stack, thread, time, value, ..ImportedSample::default() })?;
@@ -235,9 +243,9 @@ struct ProfileData {
 struct TraceSample {
     tid: Value,
     name: String,
-    ts: Option<f64>,
+    ts: Value,
     sf: Value,
-    weight: Option<f64>,
+    weight: Value,
 }
 
 /// Reads a trace.
@@ -280,7 +288,7 @@ pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<I
         }
     }
     add_slices(edges, &names, &mut profile)?;
-    if profile.samples.is_empty() {
+    if profile.samples.is_empty() && profile.lost().is_none() {
         return Err(ImportError::unsupported(
             "the trace contains neither samples (events \"ProfileChunk\", or \"samples\" with \"stackFrames\") nor slices",
         ));
@@ -346,15 +354,20 @@ fn text_id(value: &Value) -> &str {
     value.as_str().filter(|text| text.parse::<i64>().is_err()).unwrap_or_default()
 }
 
-/// Returns a time or a duration in nanoseconds from a number of microseconds, which may be a text.
+/// Returns a number, which may be a text.
+fn number_of(value: &Value) -> Option<f64> {
+    let number: Option<f64> = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.filter(|number| number.is_finite())
+}
+
+/// Returns a time or a duration in nanoseconds from a number of microseconds.
 fn nanoseconds(value: &Value) -> Option<u64> {
-    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
-    number.filter(|number| number.is_finite()).map(|number| (number * 1e3).round() as u64)
+    number_of(value).map(|number| (number * 1e3).round() as u64)
 }
 
 /// Returns an ID. Some programs write the addresses of threads, of which the lower bits are kept.
 fn id(value: &Value) -> i32 {
-    let number: Option<i64> = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+    let number: Option<i64> = value.as_i64().or_else(|| number_of(value).map(|number| number as i64));
     number.map_or(0, |number| (number & i64::from(i32::MAX)) as i32)
 }
 
@@ -587,24 +600,30 @@ fn add_frame_samples(
     };
     let of_tid: HashMap<i32, (i32, &str)> =
         names.iter().map(|(thread, name)| (thread.tid, (thread.pid, name.as_str()))).collect();
-    for (number, sample) in samples.iter().enumerate() {
+    'samples: for (number, sample) in samples.iter().enumerate() {
         let event = profile.event(if sample.name.is_empty() { "samples" } else { &sample.name }, "")?;
         let tid = id(&sample.tid);
         let (pid, comm) = of_tid.get(&tid).copied().unwrap_or((tid, ""));
         let thread = profile.thread(pid, tid, comm)?;
         let (mut locations, mut next) = (Vec::new(), key(&sample.sf));
         while let Some(id) = next.filter(|_| locations.len() <= MOST_FRAMES) {
-            let missing =
-                || ImportError::file(format!("sample {number} refers to the missing stack frame {id:?}"));
-            let frame = frames.get(&id).ok_or_else(missing)?;
+            let Some(frame) = frames.get(&id) else {
+                let what = format!("it refers to the missing stack frame {id:?}");
+                profile.lose(ImportError::item("sample", number, what))?;
+                continue 'samples;
+            };
             let text = |key: &str| frame.get(key).and_then(Value::as_str).unwrap_or_default();
             let (name, module) = (profile.text(text("name")), profile.text(text("category")));
             locations.push(profile.plain_location(ImportedCall { name, module, ..ImportedCall::default() }));
             next = frame.get("parent").and_then(key);
         }
         let stack = profile.stack(&locations)?;
-        let value = sample.weight.unwrap_or(1.0).max(0.0).round() as u64;
-        let time = sample.ts.map(|ts| (ts * 1e3).round() as u64);
+        let Some(weight) = number_of(&sample.weight).or(sample.weight.is_null().then_some(1.0)) else {
+            profile.lose(ImportError::item("sample", number, "its weight must be a number"))?;
+            continue;
+        };
+        let value = weight.max(0.0).round() as u64;
+        let time = nanoseconds(&sample.ts);
         profile.add(ImportedSample { event, stack, thread, time, value, ..ImportedSample::default() })?;
     }
     Ok(())
@@ -666,6 +685,7 @@ mod tests {
             .collect();
         assert_eq!(rows, [(4_000, 1), (6_000, 2), (1_000, 1)]);
         assert!(error(r#"{"traceEvents":[]}"#).contains("neither samples"));
-        assert!(error(&text.replace("\"sf\":2", "\"sf\":9")).contains("missing stack frame"));
+        let missing = read_trace(text.replace("\"sf\":2", "\"sf\":9").as_bytes(), ImportedProfile::new());
+        assert!(missing.unwrap().lost().unwrap().to_string().contains("missing stack frame"));
     }
 }

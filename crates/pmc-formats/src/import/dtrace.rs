@@ -43,9 +43,14 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             continue;
         }
         if is_digits(text) {
-            let count: u64 =
-                text.parse().map_err(|_| ImportError::line(number, "the number of samples is too large"))?;
-            if count > 0 {
+            let Ok(count) = text.parse::<u64>() else {
+                profile.lose(ImportError::line(number, "the number of samples is too large"))?;
+                locations.clear();
+                continue;
+            };
+            if locations.is_empty() {
+                profile.skip("this number of samples has no stack", |what| ImportError::line(number, what));
+            } else if count > 0 {
                 let stack = profile.stack(&locations)?;
                 let (samples, value) = (count, count);
                 profile.add(ImportedSample {
@@ -61,7 +66,8 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             continue;
         }
         if !line.starts_with([' ', '\t']) {
-            return Err(ImportError::line(number, "a frame of a stack must be indented"));
+            profile.lose(ImportError::line(number, "a frame of a stack must be indented"))?;
+            continue;
         }
         if locations.is_empty() {
             begun = number;
@@ -70,10 +76,8 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         locations.push(location);
     }
     if !locations.is_empty() {
-        return Err(ImportError::line(
-            begun,
-            "the stack that begins here does not end with a number of samples",
-        ));
+        let what = "the stack that begins here does not end with a number of samples";
+        profile.lose(ImportError::line(begun, what))?;
     }
     Ok(profile)
 }
@@ -111,7 +115,8 @@ mod tests {
         let call = nameless.calls[0];
         assert_eq!((call.name, call.address), (0, 0xffff_ffff_fb80_0c91));
         assert_eq!(&**nameless.get_text(call.module), "unix");
-        let error = read(b"  a`b\n 3\n\n  a`c\n", ImportedProfile::new()).unwrap_err().to_string();
-        assert!(error.starts_with("line 4: "), "{error}");
+        let cut = read(b"  a`b\n 3\n\n  a`c\n", ImportedProfile::new()).unwrap();
+        let lost = cut.lost().unwrap().to_string();
+        assert!(cut.samples.len() == 1 && lost.starts_with("line 4: "), "{lost}");
     }
 }

@@ -115,10 +115,16 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
 fn read_file(file: &FirefoxFile, profile: &mut ImportedProfile, level: usize) -> Result<(), ImportError> {
     for (number, thread) in file.threads.iter().enumerate() {
         let read = match file.meta.processed_version {
-            Some(_) => processed(file, thread, profile),
-            None => gecko(thread, profile),
+            Some(_) => processed(file, (number, thread), profile),
+            None => gecko((number, thread), profile),
         };
-        read.map_err(|error| ImportError::file(format!("thread {number}: {error}")))?;
+        if let Err(error) = read {
+            let what = match error {
+                ImportError::File(what) => what,
+                error => return Err(error),
+            };
+            profile.lose(ImportError::item("thread", number, what))?;
+        }
     }
     for process in &file.processes {
         if level == MOST_PROCESS_LEVELS {
@@ -129,6 +135,21 @@ fn read_file(file: &FirefoxFile, profile: &mut ImportedProfile, level: usize) ->
         read_file(&process, profile, level + 1)?;
     }
     Ok(())
+}
+
+/// Notes that a sample of a thread could not be read.
+fn lose_sample(
+    thread: usize,
+    sample: usize,
+    error: ImportError,
+    profile: &mut ImportedProfile,
+) -> Result<(), ImportError> {
+    match error {
+        ImportError::File(what) => {
+            profile.lose(ImportError::item("thread", thread, format!("sample {sample}: {what}")))
+        }
+        error => Err(error),
+    }
 }
 
 /// A column of a table of the processed format.
@@ -194,7 +215,7 @@ impl StackRows {
 
 fn processed(
     file: &FirefoxFile,
-    thread: &FirefoxThread,
+    (number_of_thread, thread): (usize, &FirefoxThread),
     profile: &mut ImportedProfile,
 ) -> Result<(), ImportError> {
     // Since version 56, tables move from the threads to `shared`.
@@ -250,11 +271,17 @@ fn processed(
         let weight = number(weights, at).unwrap_or(1.0);
         let Some(stack) = index(stacks, at).filter(|_| weight != 0.0) else { continue };
         if weight < 0.0 {
-            return Err(ImportError::unsupported(
-                "a weight is negative, as in the difference of two profiles",
-            ));
+            let error = ImportError::file("its weight is negative, as in the difference of two profiles");
+            lose_sample(number_of_thread, at, error, profile)?;
+            continue;
         }
-        let stack = rows.stack(stack, profile)?;
+        let stack = match rows.stack(stack, profile) {
+            Ok(stack) => stack,
+            Err(error) => {
+                lose_sample(number_of_thread, at, error, profile)?;
+                continue;
+            }
+        };
         let value = profile.scaled(event, weight);
         let samples = if unit.is_empty() { value } else { 1 };
         let time = time.map(nanoseconds);
@@ -366,7 +393,10 @@ impl<'a> GeckoTable<'a> {
     }
 }
 
-fn gecko(thread: &FirefoxThread, profile: &mut ImportedProfile) -> Result<(), ImportError> {
+fn gecko(
+    (number, thread): (usize, &FirefoxThread),
+    profile: &mut ImportedProfile,
+) -> Result<(), ImportError> {
     let tables = &thread.tables;
     let (frames, stacks) = (GeckoTable::new(&tables.frame_table), GeckoTable::new(&tables.stack_table));
     let samples = GeckoTable::new(&thread.samples);
@@ -389,9 +419,15 @@ fn gecko(thread: &FirefoxThread, profile: &mut ImportedProfile) -> Result<(), Im
     let mut rows = StackRows::new(list, rows?);
     let event = profile.event("samples", "")?;
     let id = add_thread(thread, &thread.name, profile)?;
-    for sample in samples.rows {
+    for (at, sample) in samples.rows.iter().enumerate() {
         let Some(stack) = samples.index(sample, "stack") else { continue };
-        let stack = rows.stack(stack, profile)?;
+        let stack = match rows.stack(stack, profile) {
+            Ok(stack) => stack,
+            Err(error) => {
+                lose_sample(number, at, error, profile)?;
+                continue;
+            }
+        };
         let time = samples.field(sample, "time").and_then(Value::as_f64).map(nanoseconds);
         profile.add(ImportedSample {
             event,
@@ -472,7 +508,8 @@ mod tests {
     fn invalid_references_are_errors() {
         let text = r#"{"meta":{"preprocessedProfileVersion":55},"threads":[{"name":"x","pid":1,"tid":1,
             "samples":{"stack":[4]},"stackTable":{"frame":[],"prefix":[]}}]}"#;
-        let error = read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
-        assert!(error.contains("thread 0: there is no stack 4"), "{error}");
+        let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
+        let lost = profile.lost().unwrap().to_string();
+        assert!(lost.contains("thread 0: sample 0: there is no stack 4"), "{lost}");
     }
 }

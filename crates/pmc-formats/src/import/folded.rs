@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The format does not say whether the first name is a thread or a function, nor what the weight counts. See
-//! [`has_thread_names`] and [`count_samples`] for the rules.
+//! [`FoldedLines`] and [`count_samples`] for the rules.
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
@@ -100,15 +100,6 @@ impl<'a> FoldedLine<'a> {
     }
 }
 
-/// Iterates over the stacks and their weights.
-fn stacks(bytes: &[u8], mut visit: impl FnMut(&str, f64)) {
-    for (_, line) in lines(bytes) {
-        if let FoldedLine::Stack(stack, weight) = FoldedLine::parse(&line) {
-            visit(stack, weight);
-        }
-    }
-}
-
 /// Splits a line into its stack and its weight.
 fn split(line: &str) -> Option<(&str, f64)> {
     let (stack, number) = line.trim_end().rsplit_once([' ', '\t'])?;
@@ -125,13 +116,12 @@ fn weight(text: &str) -> Option<f64> {
 }
 
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
-    let weights = FoldedWeights::new(bytes);
-    if weights.all_double {
+    let all = FoldedLines::new(bytes);
+    if all.have_two_weights {
         let what = "each stack has two weights: import the two profiles, and compare them with pmc diff";
         return Err(ImportError::unsupported(what));
     }
-    let event = profile.event(weights.event, "")?;
-    let has_threads = has_thread_names(bytes);
+    let event = profile.event(all.event, "")?;
     let mut locations: Vec<ImportId> = Vec::new();
     for (number, line) in lines(bytes) {
         let invalid = |what: &str| ImportError::line(number, what);
@@ -152,7 +142,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             }
             FoldedLine::Stack(stack, weight) => (stack, weight),
         };
-        let (thread, stack) = thread_and_stack(stack, has_threads, &mut profile)?;
+        let (thread, stack) = thread_and_stack(stack, all.has_threads, &mut profile)?;
         locations.clear();
         // Inlined functions and the function that contains them.
         let mut inlined: Vec<ImportId> = Vec::new();
@@ -168,45 +158,51 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             locations.push(profile.location(&inlined));
         }
         let stack = profile.stack(&locations)?;
-        let value = (weight * weights.factor).round() as u64;
+        let value = (weight * all.factor).round() as u64;
         profile.add(ImportedSample { event, stack, thread, value, ..ImportedSample::default() })?;
     }
-    if weights.factor == 1.0 {
+    if all.factor == 1.0 {
         count_samples("folded stacks", &mut profile);
     }
-    if weights.factor != 1.0 {
+    if all.factor != 1.0 {
         profile.notes.push(format!(
             "weights have fractions, so pmc shows them in units of 1/{}, and each line counts as one sample",
-            weights.factor
+            all.factor
         ));
     }
     Ok(profile)
 }
 
-/// What all weights of a file have in common.
-struct FoldedWeights {
+/// What all lines of a file have in common.
+struct FoldedLines {
+    /// Whether the first name of each stack is a thread: all could be names of threads, and none is a function
+    /// in which threads start. Names that can only be threads do not depend on the others.
+    has_threads: bool,
     /// Whether each stack has two weights.
-    all_double: bool,
+    have_two_weights: bool,
     /// Factor that makes the weights whole numbers.
     factor: f64,
     event: &'static str,
 }
 
-impl FoldedWeights {
+impl FoldedLines {
     fn new(bytes: &[u8]) -> Self {
-        let (mut all_double, mut decimals, mut sum) = (true, 0, 0.0);
-        stacks(bytes, |stack, weight| {
-            all_double &= split(stack).is_some();
+        let (mut has_threads, mut have_two_weights, mut decimals, mut sum) = (true, true, 0, 0.0);
+        for (_, line) in lines(bytes) {
+            let FoldedLine::Stack(stack, weight) = FoldedLine::parse(&line) else { continue };
+            have_two_weights = have_two_weights && split(stack).is_some();
+            let first = || stack.split(SEPARATOR).next().unwrap_or_default().trim();
+            has_threads = has_threads && (is_certain_thread(first()) || is_thread_name(first()));
             sum += weight.max(0.0);
             while decimals < MOST_DECIMALS && !is_whole(weight * 10f64.powi(decimals as i32)) {
                 decimals += 1;
             }
-        });
+        }
         while decimals > 0 && sum * 10f64.powi(decimals as i32) > MOST_SCALED {
             decimals -= 1;
         }
         let event = if decimals == 0 { "weight" } else { "weight (fractions)" };
-        Self { all_double, factor: 10f64.powi(decimals as i32), event }
+        Self { has_threads, have_two_weights, factor: 10f64.powi(decimals as i32), event }
     }
 }
 
@@ -229,17 +225,6 @@ pub(super) fn count_samples(format: &str, profile: &mut ImportedProfile) {
         thousands(sum),
         thousands(profile.samples.len() as u64)
     ));
-}
-
-/// Whether the first name of each stack is a thread. It is one if all first names could be names of threads,
-/// and none is a function in which threads start. Names that can only be threads do not depend on the others.
-fn has_thread_names(bytes: &[u8]) -> bool {
-    let mut has_threads = true;
-    stacks(bytes, |stack, _| {
-        let first = stack.split(SEPARATOR).next().unwrap_or_default().trim();
-        has_threads &= is_certain_thread(first) || is_thread_name(first);
-    });
-    has_threads
 }
 
 /// Whether the name has a form that only threads and processes have. async-profiler, py-spy and

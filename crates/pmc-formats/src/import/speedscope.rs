@@ -64,7 +64,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
     let frames: Vec<ImportId> =
         file.shared.frames.iter().map(|frame| location(&mut profile, frame)).collect();
     for (number, one) in file.profiles.iter().enumerate() {
-        let invalid = |what: String| ImportError::file(format!("profile {number}: {what}"));
+        let invalid = |what: String| ImportError::item("profile", number, what);
         let (comm, tid, event) = thread_and_event(&one.name);
         let event = profile.event(event.unwrap_or("weight"), &one.unit)?;
         let thread = match tid {
@@ -74,11 +74,16 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         let is_time = profile.events[event as usize].name.contains("nanoseconds")
             || profile.events[event as usize].scale > 1.0
             || one.unit == "nanoseconds";
-        let mut add = |stack: &[usize], from: f64, weight: f64| -> Result<(), ImportError> {
+        let add = |stack: &[usize], from: f64, weight: f64, profile: &mut ImportedProfile| {
+            if weight < 0.0 {
+                return profile.lose(invalid("a weight is negative".to_owned()));
+            }
             let mut locations = Vec::with_capacity(stack.len());
             for frame in stack.iter().rev() {
-                let location = frames.get(*frame);
-                locations.push(*location.ok_or_else(|| invalid(format!("there is no frame {frame}")))?);
+                let Some(location) = frames.get(*frame) else {
+                    return profile.lose(invalid(format!("there is no frame {frame}")));
+                };
+                locations.push(*location);
             }
             let stack = profile.stack(&locations)?;
             let value = profile.scaled(event, weight);
@@ -87,43 +92,43 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         };
         match &*one.kind {
             "sampled" => {
-                if one.samples.len() != one.weights.len() {
-                    return Err(invalid("its numbers of samples and weights differ".to_owned()));
+                let (samples, weights) = (one.samples.len(), one.weights.len());
+                for _ in samples.min(weights)..samples.max(weights) {
+                    profile.lose(invalid("its numbers of samples and weights differ".to_owned()))?;
                 }
                 let mut at = one.start;
                 for (stack, weight) in one.samples.iter().zip(&one.weights) {
-                    if *weight < 0.0 {
-                        return Err(invalid("a weight is negative".to_owned()));
-                    }
-                    add(stack, at, *weight)?;
-                    at += weight;
+                    add(stack, at, *weight, &mut profile)?;
+                    at += weight.max(0.0);
                 }
             }
             "evented" => {
                 let (mut open, mut last): (Vec<usize>, f64) = (Vec::new(), one.start);
                 for event in &one.events {
                     if event.at < last {
-                        return Err(invalid(format!("times decrease at {}", event.at)));
+                        profile.lose(invalid(format!("times decrease at {}", event.at)))?;
+                        continue;
                     }
                     if event.at > last && !open.is_empty() {
-                        add(&open, last, event.at - last)?;
+                        add(&open, last, event.at - last, &mut profile)?;
                     }
                     last = event.at;
                     match &*event.kind {
                         "O" if open.len() < super::profile::MOST_FRAMES => open.push(event.frame),
-                        "O" => return Err(invalid("frames are nested too deeply".to_owned())),
+                        "O" => return Err(ImportError::file("frames are nested too deeply")),
                         "C" if open.last() == Some(&event.frame) => drop(open.pop()),
                         "C" => {
-                            return Err(invalid(format!(
-                                "frame {} closes while another is open",
-                                event.frame
-                            )));
+                            let what = format!("frame {} closes while another is open", event.frame);
+                            profile.lose(invalid(what))?;
+                            if let Some(at) = open.iter().rposition(|frame| *frame == event.frame) {
+                                open.remove(at);
+                            }
                         }
-                        other => return Err(invalid(format!("unknown event {other:?}"))),
+                        other => profile.lose(invalid(format!("unknown event {other:?}")))?,
                     }
                 }
             }
-            other => return Err(invalid(format!("unknown type {other:?}"))),
+            other => profile.lose(invalid(format!("unknown type {other:?}")))?,
         }
     }
     Ok(profile)
@@ -207,11 +212,11 @@ mod tests {
 
     #[test]
     fn invalid_profiles_are_errors() {
-        let error = |profiles: &str| imported(profiles).unwrap_err().to_string();
+        let error = |profiles: &str| imported(profiles).unwrap().lost().unwrap().to_string();
         assert!(error(r#"{"type":"sampled","samples":[[9]],"weights":[1]}"#).contains("no frame 9"));
         assert!(error(r#"{"type":"sampled","samples":[[0]],"weights":[]}"#).contains("differ"));
         assert!(error(r#"{"type":"evented","events":[{"type":"C","frame":0,"at":0}]}"#).contains("closes"));
         assert!(error(r#"{"type":"other"}"#).contains("unknown type"));
-        assert!(error(r#"{"type":}"#).contains("line 2"));
+        assert!(imported(r#"{"type":}"#).unwrap_err().to_string().contains("line 2"));
     }
 }
