@@ -26,7 +26,7 @@ impl TypedValueParser for CommandName {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let names = super::Command::NAMES.iter().filter(|name| **name != super::HIDDEN);
+        let names = super::Command::NAMES.iter().filter(|name| !super::HIDDEN.contains(name));
         Some(Box::new(names.map(PossibleValue::new)))
     }
 }

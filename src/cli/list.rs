@@ -62,7 +62,7 @@ pub struct ListArgs {
     #[arg(long, conflicts_with_all = ["json", "long", "names"])]
     pub(crate) raw_dump: bool,
 
-    /// Print names only, one per line, without trying them (for shell completion)
+    /// Print names only, one per line, without trying them
     #[arg(long, hide = true, conflicts_with_all = ["json", "long"])]
     pub(crate) names: bool,
 }

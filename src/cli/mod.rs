@@ -8,6 +8,7 @@ pub(crate) mod archive;
 pub(crate) mod buildid_cache;
 pub(crate) mod buildid_list;
 pub(crate) mod compare;
+pub(crate) mod complete;
 pub(crate) mod config;
 pub(crate) mod data;
 pub(crate) mod diff;
@@ -64,8 +65,8 @@ pub struct Cli {
     pub(crate) command: Command,
 }
 
-/// The command that lists of commands and completions leave out, because only packages use it.
-const HIDDEN: &str = "man";
+/// The commands that lists of commands and completions leave out, because only packages and shells use them.
+const HIDDEN: [&str; 2] = ["complete", "man"];
 
 /// Defines the enum of commands and its parser.
 ///
@@ -96,7 +97,7 @@ macro_rules! commands {
                 parser$(.subcommand(
                     clap::Command::new($name)
                         .about(concat!($($about),+).trim())
-                        .hide($name == HIDDEN)
+                        .hide(HIDDEN.contains(&$name))
                         .defer(filled::<$typed>),
                 ))+
             }
@@ -210,6 +211,8 @@ commands! {
     Version(version::VersionArgs) = "version",
     /// List the commands, or show the options of one command
     Help(help::HelpArgs) = "help",
+    /// Print the words that may continue a command line, for shells
+    Complete(complete::CompleteArgs) = "complete",
     /// Write the manual: man pages, or Markdown
     Man(man::ManArgs) = "man",
 }

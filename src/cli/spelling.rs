@@ -128,12 +128,12 @@ struct TypedOptions {
 }
 
 /// An option in a word. A word of several letters contains several options.
-struct TypedOption {
+pub(crate) struct TypedOption {
     /// Index of the word.
     at: usize,
-    option: clap::Id,
+    pub(crate) option: clap::Id,
     /// Offset in the word after the option's name.
-    value: usize,
+    pub(crate) value: usize,
     /// Whether the option has a value only if it is in the same word.
     has_optional_value: bool,
 }
@@ -153,6 +153,17 @@ fn scan(command: &Command, words: &[OsString], start: usize) -> TypedOptions {
         at += 1 + usize::from(value_follows);
     }
     TypedOptions { options, operand: None }
+}
+
+/// Returns the options in a word that begins with `-`, and whether the next word is the value of the last
+/// one.
+pub(crate) fn options_in(command: &Command, word: &str) -> (Vec<TypedOption>, bool) {
+    let mut options = Vec::new();
+    let value_follows = match word.strip_prefix("--") {
+        Some(long) => scan_long(command, 0, long, &mut options),
+        None => scan_letters(command, 0, word, &mut options),
+    };
+    (options, value_follows)
 }
 
 /// Adds the long option in a word. Returns whether the next word is its value.

@@ -384,6 +384,17 @@ fn contains(text: &str, word: &str) -> bool {
     word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
+/// Returns the names of all events, or of those that `words` request, without trying them.
+pub(super) fn all_names(words: &[&str]) -> Vec<String> {
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    let mut text = Vec::new();
+    // Words that match nothing have no names.
+    if let Ok(wanted) = ListSelection::new(&EventList { words, ..EventList::default() }, &Host::live()) {
+        let _ = names(&wanted, &mut text);
+    }
+    String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+}
+
 fn names(wanted: &ListSelection<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let is_all = wanted.is_of_all_kinds() && wanted.unit.is_none() && wanted.words.is_empty();
     if is_all && !wanted.only_metrics {

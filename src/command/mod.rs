@@ -8,6 +8,7 @@ mod archive;
 mod buildid_cache;
 mod buildid_list;
 mod compare;
+mod complete;
 mod config;
 mod data;
 mod diff;
@@ -363,6 +364,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
         Command::Config(typed) => config::run(&typed),
         Command::Help(typed) => Ok(help(&typed.command)),
+        Command::Complete(typed) => complete::run(&typed.words, parser()),
         Command::Man(typed) => man::run(&typed, parser()),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Persist(typed) => match typed.command {

@@ -3,6 +3,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod completions;
 mod config;
 mod event;
 mod fields;
