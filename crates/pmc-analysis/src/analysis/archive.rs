@@ -241,8 +241,8 @@ pub(super) fn of_session(session: &Session) -> Option<SymbolArchive> {
     read.inspect_err(unusable).ok()
 }
 
-/// Returns what the archive stores about unwinding. `copy_size` is the size of the largest copies in bytes, and
-/// `had_copies` says which layouts of samples had them.
+/// Returns what the archive stores about unwinding. `copy_size` is the size of the largest copies in bytes,
+/// and `had_copies` says which layouts of samples had them.
 fn stored(ends: UnwindEnds, copy_size: u32, had_copies: Vec<bool>) -> ConvertedStacks {
     let UnwindEnds { copied, cut, lost, lost_in, long, compat, no_tables } = ends;
     let apart = |modules: Vec<(Option<String>, u64)>| -> (Vec<String>, Vec<u64>) {
