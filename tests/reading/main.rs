@@ -24,6 +24,7 @@ mod otlp;
 mod push;
 mod records;
 mod report;
+mod round_trips;
 mod sched;
 mod schemas;
 mod symbol;

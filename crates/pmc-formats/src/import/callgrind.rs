@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
-use super::text::{head_lines, hex, lines};
+use super::text::{head_lines, hex, is_kernel, lines};
 
 /// Maximum number of different stacks of functions.
 const MOST_CONTEXTS: usize = 200_000;
@@ -625,7 +625,8 @@ impl<'a> EventGraph<'a> {
 }
 
 fn location(profile: &mut ImportedProfile, function: &GraphFunction, (file, line): CostLine) -> ImportId {
-    profile.plain_location(ImportedCall { file, line, ..function.call })
+    let is_kernel = is_kernel(profile.get_text(function.call.module));
+    profile.plain_location(ImportedCall { file, line, is_kernel, ..function.call })
 }
 
 #[cfg(test)]
