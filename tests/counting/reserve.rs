@@ -434,7 +434,7 @@ fn perfalloc_personality_answers_like_the_original() {
     for words in cases {
         assert_eq!(answers(&place, &ours, words), answers(&place, &original, words), "{words:?}");
     }
-    // The original's holder never ends if its command was too quick for it; ours must end.
+    // The original's holder does not end if its command ended too early. Ours must end.
     kit::let_pass(Duration::from_millis(300));
     while let Some(left) = place.holder() {
         if std::fs::read_link(format!("/proc/{left}/exe")).is_ok_and(|exe| exe == original) {
