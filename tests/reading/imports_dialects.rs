@@ -137,6 +137,10 @@ fn odd_lines_are_skipped_counted_and_named() {
     let ran = report(odd, 1);
     let ran = ran.says(&["as perf script text: line 4: a sample must begin with", "1 record skipped"]);
     ran.prints(&["Event count (approx.): 14"]);
+    // A frame without an address.
+    let frame = "a 1 1.5: 7 cycles: \n\t          401136 f (/bin/a)\n\t          zz g\n\t          401200 main (/bin/a)\n";
+    report(frame, 1).says(&["as perf script text: line 3: "]);
+    assert_eq!(lossy_stacks_of(frame), "a;main;f 7\n");
     let lines = format!("{}a;b\n{}a;c\n", "a;b 1\n".repeat(20), "a;b 2\n".repeat(20));
     let ran = report(&lines, 1);
     let ran = ran.says(&[
@@ -148,8 +152,13 @@ fn odd_lines_are_skipped_counted_and_named() {
     let (_folder, path) = file(&lines);
     run("export -q --format folded -o -", &path).expect(1).prints(&["b 60"]);
     run("script", &path).expect(1).says(&["line 21"]);
+    let archive = path.with_extension("data");
     let path = path.to_str().unwrap();
     kit::run(&["diff", path, path]).expect(1).says(&["line 21"]);
+    kit::run(&["archive", path, "-o", archive.to_str().unwrap()]).expect(1).says(&["line 21"]);
+    assert_eq!(stacks_of(fs::read(&archive).unwrap()), "a;b 60\n");
+    report("a;b 1\na;c\na;d 2\n", 1).says(&["line 2: a folded stack must end with", "1 record skipped"]);
+    report("a 1\nb\nc 2\n", 1).says(&["not a perf.data file"]);
     report("a;b 1\na;c 2\nd;e -3\n", 1).says(&["line 3: a weight must not be negative", "1 record skipped"]);
 }
 

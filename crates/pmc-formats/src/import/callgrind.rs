@@ -36,8 +36,9 @@ const MOST_CONTEXTS: usize = 200_000;
 const SMALLEST_SHARE: f64 = 1e-6;
 /// Maximum depth of a stack.
 const MOST_DEPTH: usize = 500;
-/// Maximum number of lines and calls to visit in all contexts of an event.
+/// Maximum number of lines and calls to visit in all contexts of an event, and of all events.
 const MOST_STEPS: usize = 20_000_000;
+const MOST_STEPS_IN_ALL: usize = 100_000_000;
 /// Number of rounds that divide the costs of recursive functions among their contexts.
 const ROUNDS: usize = 16;
 
@@ -259,7 +260,6 @@ impl GraphParser {
         if costs.len() > self.events.len() {
             return Err(format!("{} costs, but {} events", costs.len(), self.events.len()));
         }
-        costs.resize(self.events.len(), 0);
         let line = self.line_at.map_or(0, |at| u32::try_from(self.last[at]).unwrap_or(0));
         let function = self.function.ok_or("a cost before the first function (fn=)")?;
         let at = (self.line_file, line);
@@ -290,7 +290,7 @@ struct CallFlows {
 }
 
 impl CallFlows {
-    fn new(functions: &[GraphFunction], own: &[f64], event: usize) -> Self {
+    fn new(functions: &[GraphFunction], own: &[f64], event: usize, most_steps: usize) -> Self {
         let mut called = vec![0.0; functions.len()];
         let mut cost = own.to_vec();
         let total: f64 = own.iter().sum();
@@ -313,7 +313,7 @@ impl CallFlows {
             }
             // The nearest functions that it calls, directly or not, that cost more than the calls to them.
             let (mut seen, mut queue) = (HashSet::from([number]), VecDeque::from([number]));
-            while let Some(at) = queue.pop_front().filter(|_| missing > least && steps < MOST_STEPS) {
+            while let Some(at) = queue.pop_front().filter(|_| missing > least && steps < most_steps) {
                 for (callee, _) in functions[at].calls.keys() {
                     steps += 1;
                     if !seen.insert(*callee) {
@@ -382,7 +382,8 @@ fn divide(parser: &mut GraphParser, profile: &mut ImportedProfile) -> Result<(),
     let thread = profile.named_thread("")?;
     let functions: Vec<GraphFunction> = std::mem::take(&mut parser.functions).into_values().collect();
     for (number, event) in parser.events.iter().enumerate() {
-        let mut graph = EventGraph::new(&functions, number);
+        let most_steps = (MOST_STEPS_IN_ALL / parser.events.len()).min(MOST_STEPS);
+        let mut graph = EventGraph::new(&functions, number, most_steps);
         graph.find_contexts(profile);
         for _ in 0..ROUNDS {
             graph.divide();
@@ -404,19 +405,20 @@ struct EventGraph<'a> {
     contexts: Vec<OpenContext>,
     /// Sums by function.
     sums: Vec<ContextSums>,
-    /// Number of lines and calls visited.
+    /// Number of lines and calls visited, and its maximum.
     steps: usize,
+    most_steps: usize,
 }
 
 impl<'a> EventGraph<'a> {
-    fn new(functions: &'a [GraphFunction], number: usize) -> Self {
+    fn new(functions: &'a [GraphFunction], number: usize, most_steps: usize) -> Self {
         let own: Vec<f64> = functions.iter().map(|function| function.own_cost(number) as f64).collect();
-        let flows = CallFlows::new(functions, &own, number);
+        let flows = CallFlows::new(functions, &own, number, most_steps);
         let sums = functions
             .iter()
             .map(|function| ContextSums { shares: 1.0, calls_again: vec![0.0; function.calls.len()] })
             .collect();
-        Self { functions, number, own, flows, contexts: Vec::new(), sums, steps: 0 }
+        Self { functions, number, own, flows, contexts: Vec::new(), sums, steps: 0, most_steps }
     }
 
     /// Finds the contexts of all functions, with preliminary factors.
@@ -434,7 +436,7 @@ impl<'a> EventGraph<'a> {
             let OpenContext { function: number, depth, .. } = self.contexts[at];
             let function = &self.functions[number];
             self.steps += (function.own.len() + function.calls.len()) * (depth + 1);
-            if depth < MOST_DEPTH && self.contexts.len() < MOST_CONTEXTS && self.steps < MOST_STEPS {
+            if depth < MOST_DEPTH && self.contexts.len() < MOST_CONTEXTS && self.steps < self.most_steps {
                 self.add_callees(at, profile);
             }
             at += 1;

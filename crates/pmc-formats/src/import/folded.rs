@@ -50,7 +50,7 @@ pub(super) fn is_format(head: &[u8]) -> bool {
     if head.contains(&0) {
         return false;
     }
-    let (mut stacks, mut odd) = (0usize, 0usize);
+    let (mut stacks, mut with_callers, mut odd) = (0usize, 0usize, 0usize);
     for line in head_lines(head) {
         match FoldedLine::parse(&line) {
             // Keys with values, as in configuration files, are no stacks.
@@ -59,12 +59,15 @@ pub(super) fn is_format(head: &[u8]) -> bool {
                     && (stack.contains(SEPARATOR) || !stack.ends_with(':')) =>
             {
                 stacks += 1;
+                with_callers += usize::from(stack.contains(SEPARATOR));
             }
             FoldedLine::Stack(..) | FoldedLine::Odd => odd += 1,
             FoldedLine::Blank | FoldedLine::Comment | FoldedLine::Empty => {}
         }
     }
-    stacks > 0 && odd * 10 <= stacks
+    // A text with odd lines must look like stacks otherwise.
+    let is_mostly_whole = odd * 10 <= stacks || odd == 1 && stacks > 1;
+    stacks > 0 && (odd == 0 || is_mostly_whole && with_callers * 2 >= stacks)
 }
 
 /// A line of the text.

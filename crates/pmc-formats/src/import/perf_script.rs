@@ -38,7 +38,7 @@ pub(super) fn is_format(head: &[u8]) -> bool {
             ScriptLine::Comment | ScriptLine::Source(_) | ScriptLine::Field => {}
         }
     }
-    parts > 0 && odd * 4 <= parts
+    parts > 0 && odd * 4 <= parts || parts > 1 && odd == 1
 }
 
 /// A line of the text.
@@ -117,7 +117,8 @@ impl<'a> ScriptLine<'a> {
                 {
                     Self::Header(header)
                 }
-                _ if is_open && is_indented => Self::Field,
+                // perf writes fields behind blanks, and only frames behind a tab.
+                _ if is_open && line.starts_with(' ') => Self::Field,
                 _ => Self::Odd,
             },
         }
