@@ -6,6 +6,7 @@ use clap::Args;
 
 use pmc_analysis::analysis::request::MAX_STACK;
 use pmc_analysis::analysis::script::{DumpOrder, FieldChange, ScriptRequest};
+use pmc_analysis::profile::script::ScriptField;
 use pmc_command::options::recording_file::RecordingFile;
 use pmc_command::options::sample_filter::SampleFilter;
 use pmc_command::options::symbol_files::SymbolFiles;
@@ -16,20 +17,42 @@ use pmc_sys::error::{Error, Result};
 use pmc_text::terminal::Stream;
 use pmc_view::script::{ScriptClock, ScriptLayout, ScriptOutput};
 
-/// Print the samples one by one, in time order.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// Fields that are always empty. pmc reads no instruction traces, and no samples of guests.
+const EMPTY: [ScriptField; 6] = [
+    ScriptField::Flags,
+    ScriptField::Synth,
+    ScriptField::Ipc,
+    ScriptField::CallIndent,
+    ScriptField::MachinePid,
+    ScriptField::Vcpu,
+];
+
+/// Returns the examples, and the names of all fields.
+fn after_help() -> String {
+    let names = |is_empty: bool| -> String {
+        let fields = ScriptField::ALL.iter().filter(|field| EMPTY.contains(field) == is_empty);
+        fields.map(|field| field.name()).collect::<Vec<_>>().join(", ")
+    };
+    let fields = format!(
+        "Fields: {}. Always empty, because pmc reads no instruction traces and no guests' samples: {}.",
+        names(false),
+        names(true)
+    );
+    "\
 Examples:
   pmc script                              the format of perf script
   pmc script | stackcollapse-perf.pl      flame graphs
   pmc script -F comm,tid,time,ip,sym      chosen fields
   pmc script -F +srcline,-period          changes to the default fields
   pmc script --json                       one object per line
-Fields: comm, pid, tid, misc, cpu, time, tod, event, period, trace, ip, sym, symoff, dso, srcline, srccode, addr,
-data_src, weight, ins_lat, phys_addr, data_page_size, code_page_size, cgroup, uregs, iregs, brstack, brstacksym,
-brstackoff, brstackinsn, brstackinsnlen, brstackdisasm, insn, insnlen, disasm, retire_lat, bpf-output, stream_id, dsoff;
-flags, synth, ipc and callindent are empty (pmc reads no instruction traces), and so are machine_pid and vcpu (pmc reads
-no guests' samples).")]
+"
+    .to_owned()
+        + &fields
+}
+
+/// Print the samples one by one, in time order.
+#[derive(Debug, Args)]
+#[command(after_help = after_help())]
 pub struct ScriptArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingFile,

@@ -178,8 +178,8 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
 
 /// What all lines of a file have in common.
 struct FoldedLines {
-    /// Whether the first name of each stack is a thread: all could be names of threads, and none is a function
-    /// in which threads start. Names that can only be threads do not depend on the others.
+    /// Whether the first name of each stack is a thread: all could be names of threads, and none is a
+    /// function in which threads start. Names that can only be threads do not depend on the others.
     has_threads: bool,
     /// Whether each stack has two weights.
     have_two_weights: bool,
