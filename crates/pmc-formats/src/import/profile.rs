@@ -306,8 +306,9 @@ fn limit(what: &'static str, count: usize, most: usize) -> Result<(), ImportErro
 impl ImportedQuantity {
     /// Creates an event. Its name states the unit, unless values are plain counts or the name implies it.
     fn new(name: &str, unit: &str) -> Self {
-        let name = name.trim();
-        let name = if name.is_empty() { "samples" } else { prefix(name, LONGEST_NAME) };
+        // A recording's names of events end at the first NUL.
+        let name = name.trim().replace(char::is_control, "?");
+        let name = if name.is_empty() { "samples" } else { prefix(&name, LONGEST_NAME) };
         let (unit, scale) = match unit.trim() {
             "nanoseconds" | "nanosecond" | "ns" => ("nanoseconds", 1.0),
             "microseconds" | "microsecond" | "us" | "µs" => ("nanoseconds", 1e3),
@@ -342,6 +343,7 @@ mod tests {
         assert_eq!(named("inuse_space", "bytes"), ("inuse_space (bytes)".to_owned(), 1.0));
         assert_eq!(named("cycles", "count"), ("cycles".to_owned(), 1.0));
         assert_eq!(named("", ""), ("samples".to_owned(), 1.0));
+        assert_eq!(named("\0a\n", ""), ("?a".to_owned(), 1.0));
     }
 
     #[test]
