@@ -112,7 +112,9 @@ impl<'a> Running<'a> {
         let on_terminal = self.page.on_terminal.is_some_and(|part| shown.command.contains(part));
         let (printed, is_success) = self.run(&shown.command, on_terminal);
         let is_failure = |(_, line): &(usize, String)| {
-            ["try:", "why:", "regression:"].iter().any(|word| line.trim_start().starts_with(word))
+            ["try:", "why:", "regression:", "pmc: warning:"]
+                .iter()
+                .any(|word| line.trim_start().starts_with(word))
         };
         let may_fail = shown.lines.iter().any(is_failure);
         let is_missing = compare::missing(shown, &printed, self.page.is_ordered).is_some();
