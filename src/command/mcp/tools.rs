@@ -125,7 +125,7 @@ const PAGING: [ToolParameter; 3] = [
     ),
 ];
 
-static TOOLS: [ToolRow; 10] = [
+static TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "doctor",
         about: "Report what this machine can measure, why other measurements fail, how to enable them, and \
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn every_tool_is_described_and_found() {
         let all = descriptions();
-        assert_eq!(all.as_array().unwrap().len(), 10);
+        assert_eq!(all.as_array().unwrap().len(), TOOLS.len());
         for tool in all.as_array().unwrap() {
             assert!(named(tool["name"].as_str().unwrap()).is_some());
             assert_eq!(tool["inputSchema"]["properties"]["limit_bytes"]["maximum"], MOST_BYTES);
@@ -491,7 +491,7 @@ mod tests {
                 ParameterKind::Lists => vec![json!([["a"], ["b"]])],
             }
         };
-        for tool in &TOOLS {
+        for tool in TOOLS {
             let of = |parameter: &&ToolParameter| tool.required.contains(&parameter.name);
             let required = tool.parameters().filter(of);
             let least: Map<String, Json> =

@@ -2,7 +2,7 @@
 //! are decoded, and how its bytes are swapped.
 //!
 //! Sources: `include/uapi/linux/perf_event.h` (below 64) and `tools/lib/perf/include/perf/event.h` (64 and
-//! above), Linux 6.18.
+//! above), Linux 6.19.
 
 use super::RawRecord;
 use super::bytes::{Cursor, RecordWords};
@@ -43,7 +43,7 @@ macro_rules! record_types {
         $($(#[$doc])* pub const $name: u32 = $number;)+
         $($(#[$more_doc])* pub const $more: u32 = $more_number;)+
 
-        /// Returns the name of a record type, such as `MMAP2`; `None` for types that Linux 6.18 does not
+        /// Returns the name of a record type, such as `MMAP2`; `None` for types that Linux 6.19 does not
         /// define.
         pub fn name(kind: u32) -> Option<&'static str> {
             let name = match kind {
@@ -69,7 +69,7 @@ macro_rules! record_types {
         #[non_exhaustive]
         pub enum Record<'a> {
             $($(#[$doc])* $variant $(($payload))?,)+
-            /// A type that Linux 6.18 does not define. Callers use its size to skip it, and count it.
+            /// A type that Linux 6.19 does not define. Callers use its size to skip it, and count it.
             Unknown(u32),
         }
 

@@ -244,9 +244,46 @@ impl AddressMap {
                 replace_words(words, &mut |address| self.of_address(address));
                 true
             }
-            // Bytes of kernel code contain addresses, and so may data of BPF programs.
-            Some(Record::TextPoke(_) | Record::BpfMetadata(_) | Record::Unknown(_)) => false,
-            Some(_) => true,
+            Some(
+                Record::Lost(_)
+                | Record::Comm(_)
+                | Record::Exit(_)
+                | Record::Throttle(_)
+                | Record::Unthrottle(_)
+                | Record::Fork(_)
+                | Record::Read(_)
+                | Record::Aux(_)
+                | Record::ItraceStart(_)
+                | Record::LostSamples(_)
+                | Record::Switch(_)
+                | Record::SwitchCpuWide(_)
+                | Record::Namespaces(_)
+                | Record::BpfEvent(_)
+                | Record::Cgroup(_)
+                | Record::AuxOutputHwId(_)
+                | Record::HeaderAttr(_)
+                | Record::EventType(_)
+                | Record::TracingData(_)
+                | Record::BuildId(_)
+                | Record::FinishedRound
+                | Record::IdIndex(_)
+                | Record::AuxtraceInfo(_)
+                | Record::Auxtrace(_)
+                | Record::AuxtraceError(_)
+                | Record::ThreadMap(_)
+                | Record::CpuMap(_)
+                | Record::StatConfig(_)
+                | Record::Stat(_)
+                | Record::StatRound(_)
+                | Record::EventUpdate(_)
+                | Record::TimeConv(_)
+                | Record::HeaderFeature(_)
+                | Record::Compressed(_)
+                | Record::FinishedInit
+                | Record::Schedstat(_),
+            ) => true,
+            // Bytes of kernel code contain addresses, and so may data of BPF programs and new types of records.
+            Some(_) => false,
             // Damaged records may contain anything.
             None => raw.kind == kind::FINISHED_ROUND,
         }
