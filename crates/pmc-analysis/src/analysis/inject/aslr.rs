@@ -282,7 +282,8 @@ impl AddressMap {
                 | Record::FinishedInit
                 | Record::Schedstat(_),
             ) => true,
-            // Bytes of kernel code contain addresses, and so may data of BPF programs and new types of records.
+            // Bytes of kernel code contain addresses, and so may data of BPF programs and new types of
+            // records.
             Some(_) => false,
             // Damaged records may contain anything.
             None => raw.kind == kind::FINISHED_ROUND,
