@@ -93,6 +93,7 @@ fn this_machine(only_counters: bool, json: bool) -> Result<Exit> {
 fn recording(file: &Path, only_header: bool, limit: usize, json: bool) -> Result<Exit> {
     let reader = import::open(file)?;
     let mut recording = pmc_analysis::analysis::header::read(&reader);
+    let mut scanned = None;
     if !only_header {
         let index = reader.scan(|_| {})?;
         let name = |kind| {
@@ -102,6 +103,7 @@ fn recording(file: &Path, only_header: bool, limit: usize, json: bool) -> Result
         // The text gets damage as a warning, as in other commands.
         let shown = index.notes.iter().filter(|note| json || !note.is_damage());
         recording.notes = shown.map(ToString::to_string).collect();
+        scanned = Some(index);
     }
     if limit > 0 {
         recording.cut(limit);
@@ -115,7 +117,10 @@ fn recording(file: &Path, only_header: bool, limit: usize, json: bool) -> Result
     written
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the recording's description", error))?;
-    recording_quality::warn_of_header(&reader)
+    match scanned {
+        Some(index) => Ok(recording_quality::warn_of_notes(&index.notes)),
+        None => recording_quality::warn_of_header(&reader),
+    }
 }
 
 /// Examines the machine.

@@ -131,7 +131,7 @@ fn check_names_the_original_perfalloc() {
         return;
     }
     let place = Place::new();
-    assert_eq!(warnings(Policy::Check, &place), "", "nobody has reserved");
+    assert_eq!(warnings(Policy::Check, &place), "", "without a reservation, there is nothing to report");
     let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let pid = perfalloc.0.id();
     place.wait_for_holder(Some(pid));

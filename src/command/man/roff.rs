@@ -13,7 +13,7 @@ pub(super) fn text(page: &Page) -> String {
     let mut text = format!("{title}.SH NAME\n{} \\- {}\n", escaped(&page.name), escaped(about));
     let mut follows_heading = true;
     for part in &page.parts {
-        // A paragraph begins by itself after a heading.
+        // A heading already starts a paragraph.
         let paragraph_macro = if follows_heading { "" } else { ".PP\n" };
         follows_heading = matches!(part, Part::Heading(..));
         text += &match part {

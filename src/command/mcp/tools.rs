@@ -152,7 +152,11 @@ static TOOLS: &[ToolRow] = &[
                 "Stop after this time; ends the command",
             ),
             parameter("output", ParameterKind::Text, "File to write; default perf.data"),
-            parameter("event", ParameterKind::Text, "Event to sample; default cycles, or cpu-clock"),
+            parameter(
+                "event",
+                ParameterKind::Text,
+                "Event to sample; default cycles or cpu-clock, with wall or locks cpu-clock",
+            ),
             parameter("frequency", ParameterKind::Integer(1, 100_000), "Samples per second and CPU"),
             parameter(
                 "stacks",

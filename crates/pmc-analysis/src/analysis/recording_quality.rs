@@ -49,7 +49,7 @@ pub fn is_damaged(session: &Session) -> bool {
 
 /// Warns about damage, for output that already shows all other notes. Returns the exit status.
 pub fn warn_of_damage(session: &Session) -> Exit {
-    say_damage(session.notes())
+    warn_of_notes(session.notes())
 }
 
 /// Warns about damage to a file, for output that shows only the file's header. Returns the exit status.
@@ -60,10 +60,11 @@ pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
     // The header shows whether records are missing; only a scan can find where.
     let is_cut = reader.notes().iter().any(RecordingNote::loses_samples);
     let notes = if is_cut { reader.scan(|_| {})?.notes } else { reader.notes().to_vec() };
-    Ok(say_damage(&notes))
+    Ok(warn_of_notes(&notes))
 }
 
-fn say_damage(notes: &[RecordingNote]) -> Exit {
+/// Warns about the damage that a scan noted. Returns the exit status.
+pub fn warn_of_notes(notes: &[RecordingNote]) -> Exit {
     for note in notes.iter().filter(|note| note.is_damage()) {
         say::warn(Warning::new(note.to_string()));
     }

@@ -47,8 +47,8 @@ macro_rules! fields {
     }};
 }
 
-/// Rounds to two decimals, which is more precise than any sampling error.
-fn rounded(share: f64) -> f64 {
+/// Returns a share as a percentage with two decimals, which is more precise than any sampling error.
+pub fn rounded(share: f64) -> f64 {
     (percent(share) * 100.0).round() / 100.0
 }
 
@@ -143,7 +143,7 @@ fn thread_time(event: &ProfileEvent) -> Json {
 }
 
 /// Converts nanoseconds to milliseconds, rounded to microseconds.
-fn milliseconds(ns: u64) -> f64 {
+pub fn milliseconds(ns: u64) -> f64 {
     (ns as f64 / MS * 1000.0).round() / 1000.0
 }
 

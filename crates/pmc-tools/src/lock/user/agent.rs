@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::text::share;
 use super::{LockThread, UserLock, UserLocks};
+use pmc_view::agent::{milliseconds, rounded};
 
 /// Maximum number of threads to list for each lock.
 const MOST_THREADS: usize = 3;
@@ -64,14 +65,4 @@ fn row(lock: &UserLock, waited: u64) -> Json {
         row["holders_waited_themselves"] = true.into();
     }
     row
-}
-
-/// Converts nanoseconds to milliseconds, rounded to microseconds.
-fn milliseconds(ns: u64) -> f64 {
-    (ns as f64 / 1000.0).round() / 1000.0
-}
-
-/// Returns a share as a percentage with two decimals.
-fn rounded(share: f64) -> f64 {
-    (share * 10_000.0).round() / 100.0
 }
