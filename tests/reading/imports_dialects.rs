@@ -374,7 +374,7 @@ fn times_and_threads_of_traces_may_be_texts() {
         let cut = format!(
             r#"{start}{{"name":"A","ph":"X","ts":1,"dur":5,"pid":1,"tid":1}},{{"name":"B","ph":{end}"#
         );
-        report(&cut, 1).says(&["the file is damaged or cut off in or after this event", "1 record skipped"]);
+        report(&cut, 1).says(&["the file is damaged or cut off in or after this record", "1 record skipped"]);
         assert_eq!(lossy_stacks_of(&cut), "A 5000\n");
     }
 }
@@ -626,5 +626,68 @@ fn invalid_records_of_other_formats_are_skipped() {
     ] {
         let ran = report(&text, 1).says(&[place]);
         assert!(ran.stdout.contains("[.] f"), "{}", ran.stdout);
+    }
+}
+
+/// Returns the sum of each stack, or `None` if the file cannot be imported.
+fn sums_of_stacks(ran: &Ran) -> Option<BTreeMap<String, u64>> {
+    if ran.stdout.is_empty() {
+        return None;
+    }
+    let split = |line: &str| {
+        let (stack, sum) = line.rsplit_once(' ').unwrap();
+        (stack.to_owned(), sum.parse().unwrap())
+    };
+    Some(ran.stdout.lines().map(split).collect())
+}
+
+/// Files that are cut off at any byte: whole records are read, the loss is said once, and nothing is invented.
+#[test]
+fn whole_records_of_cut_files_are_read() {
+    let export = |format: &str, from: &Path| {
+        let words = ["export", "-q", "--format", format, "-o", "-", "-i", from.to_str().unwrap()];
+        kit::run(&words).expect(0).stdout.into_bytes()
+    };
+    let read = |name: &str| fs::read(theirs(name)).unwrap();
+    let (_folder, two_threads) = file(
+        "a 1/1 1.0: 5 cycles: \n\t1 f (/bin/a)\n\t2 main (/bin/a)\n\nb 1/2 1.5: 7 cycles: \n\t3 g (/bin/a)\n\n",
+    );
+    for (name, whole) in [
+        ("speedscope", export("speedscope", &theirs("go.heap.pb.gz"))),
+        ("Firefox profile", export("firefox", &two_threads)),
+        ("Firefox profile, gecko", read("perf-gecko.json")),
+        ("V8 CPU profile", read("node-20.cpuprofile")),
+        ("Chrome trace, samples", read("node-20.trace.json")),
+        ("Chrome trace, slices", read("py-spy.trace.json")),
+        ("pprof", read("go.cpu.pb")),
+        ("pprof, packed", read("go.heap.pb.gz")),
+    ] {
+        let (_folder, path) = file(&whole);
+        let command = "export --format folded -o -";
+        let complete = sums_of_stacks(&run(command, &path).expect(0)).unwrap();
+        let end = whole.trim_ascii_end().len();
+        // The first part of Node's trace contains only slices, which a whole trace with samples does not show.
+        let parts = (2..16).map(|part| end * part / 16);
+        let mut cuts_read = 0;
+        for end in parts.chain([end - 60, end - 4]) {
+            fs::write(&path, &whole[..end]).unwrap();
+            let ran = run(command, &path).expect(1);
+            let place = format!("{name}, cut after {end} bytes: {}", ran.stderr);
+            let Some(stacks) = sums_of_stacks(&ran) else {
+                let reasons = ["no sample is whole: ", "before the keys that show its format"];
+                assert!(reasons.iter().any(|reason| ran.stderr.contains(reason)), "{place}");
+                continue;
+            };
+            let lost = format!("imported as {}: byte ", name.split(',').next().unwrap());
+            assert!(ran.stderr.contains(&lost) && ran.stderr.matches("cut off").count() == 1, "{place}");
+            for (stack, sum) in &stacks {
+                // Traces have the names of threads at their end.
+                let is_same = |whole: &str| whole == stack || whole.ends_with(&format!(";{stack}"));
+                let whole = complete.iter().find(|(whole, _)| is_same(whole));
+                assert!(whole.is_some_and(|(_, whole)| sum <= whole), "{place}: {stack} {sum}");
+            }
+            cuts_read += 1;
+        }
+        assert!(cuts_read > 0, "{name}");
     }
 }

@@ -18,8 +18,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::ImportError;
+use super::json;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, MOST_FRAMES};
 
+/// Why a file that is cut off may contain no whole sample.
+const NEEDS: &str = "a sample needs its time (timeDeltas), which comes after all samples";
+const TRACE_NEEDS: &str = "the trace is cut off before its first sample or slice";
 /// Name of the event whose values are times.
 const TIME: &str = "time";
 
@@ -59,7 +63,7 @@ pub(super) fn read_cpuprofile(
     bytes: &[u8],
     mut profile: ImportedProfile,
 ) -> Result<ImportedProfile, ImportError> {
-    let mut file: CpuProfile = serde_json::from_slice(bytes)?;
+    let (mut file, _): (CpuProfile, bool) = json::read(bytes, NEEDS, &mut profile)?;
     while file.nodes.is_empty()
         && let Some(inner) = file.result.take().or(file.profile.take())
     {
@@ -71,14 +75,9 @@ pub(super) fn read_cpuprofile(
     file.nodes.into_iter().for_each(|node| nodes.add(node, &mut profile));
     let deltas = &file.time_deltas;
     lose_unpaired(0, file.samples.len(), deltas.len(), &mut profile)?;
-    nodes.add_samples(
-        &file.samples,
-        deltas,
-        file.start_time,
-        Some(file.end_time),
-        (event, thread),
-        &mut profile,
-    )?;
+    // If times are missing, the last one that is there does not last until the end.
+    let end = (file.samples.len() == deltas.len()).then_some(file.end_time);
+    nodes.add_samples(&file.samples, deltas, file.start_time, end, (event, thread), &mut profile)?;
     Ok(profile)
 }
 
@@ -251,13 +250,13 @@ struct TraceSample {
 /// Reads a trace.
 pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
     let is_list = bytes.trim_ascii_start().starts_with(b"[");
-    let parsed = match is_list {
-        true => list(bytes).map(|trace_events| TraceFile { trace_events, ..TraceFile::default() }),
-        false => serde_json::from_slice(bytes),
-    };
-    let mut file = match parsed {
-        Ok(file) => file,
-        Err(error) => whole_events(bytes, error, &mut profile)?,
+    let of_events = |trace_events| TraceFile { trace_events, ..TraceFile::default() };
+    let mut file: TraceFile = match is_list {
+        true => match list(bytes) {
+            Ok(events) => of_events(events),
+            Err(_) => of_events(json::read(bytes, TRACE_NEEDS, &mut profile)?.0),
+        },
+        false => json::read(bytes, TRACE_NEEDS, &mut profile)?.0,
     };
     let mut names: HashMap<TraceThread, String> = HashMap::new();
     for event in file.trace_events.iter().filter(|event| event.name() == "thread_name") {
@@ -304,34 +303,6 @@ fn list(bytes: &[u8]) -> serde_json::Result<Vec<TraceEvent>> {
     }
     let open = text.strip_suffix(b",").unwrap_or(text);
     serde_json::from_slice(&[open, b"]"].concat())
-}
-
-/// Reads the events before the first one that is damaged or cut off. `error` is that of the whole file.
-fn whole_events(
-    bytes: &[u8],
-    error: serde_json::Error,
-    profile: &mut ImportedProfile,
-) -> Result<TraceFile, ImportError> {
-    const KEY: &[u8] = b"\"traceEvents\"";
-    let key = bytes.windows(KEY.len()).position(|part| part == KEY).map_or(0, |at| at + KEY.len());
-    let open = bytes[key..].iter().position(|byte| *byte == b'[');
-    let mut at = open.map_or(bytes.len(), |open| key + open + 1);
-    let mut events: Vec<TraceEvent> = Vec::new();
-    loop {
-        let rest = &bytes[at..];
-        at += rest.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b',').unwrap_or(rest.len());
-        let mut next = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<TraceEvent>();
-        match next.next() {
-            Some(Ok(event)) => events.push(event),
-            _ if events.is_empty() => return Err(error.into()),
-            _ => {
-                let what = format!("the file is damaged or cut off in or after this event ({error})");
-                profile.lose(ImportError::byte(at, what))?;
-                return Ok(TraceFile { trace_events: events, ..TraceFile::default() });
-            }
-        }
-        at += next.byte_offset();
-    }
 }
 
 /// A thread of a trace.

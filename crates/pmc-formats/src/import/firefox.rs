@@ -13,9 +13,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::ImportError;
+use super::json;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, MOST_FRAMES};
 use super::text::file_and_line;
 
+/// Why a file that is cut off may contain no whole sample.
+const NEEDS: &str = "a thread is read only if it is whole, because the names of its functions are at its end, and some programs \
+                     write the names of all threads at the end of the file";
 /// Maximum number of nested lists of processes.
 const MOST_PROCESS_LEVELS: usize = 8;
 
@@ -107,7 +111,7 @@ struct FirefoxTables {
 }
 
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
-    let file: FirefoxFile = serde_json::from_slice(bytes)?;
+    let (file, _): (FirefoxFile, bool) = json::read(bytes, NEEDS, &mut profile)?;
     read_file(&file, &mut profile, 0)?;
     Ok(profile)
 }

@@ -69,44 +69,81 @@ struct ImportFormat {
     /// The name that users know, in the plural if it has one.
     name: &'static str,
     is_format: fn(&ImportContent<'_>) -> bool,
+    /// Whether it consists of lines.
+    is_text: bool,
     /// Reads a file.
     read: fn(&[u8], ImportedProfile) -> Result<ImportedProfile, ImportError>,
 }
 
 /// All formats, in the order in which they are tried: the most specific first.
 const FORMATS: &[ImportFormat] = &[
-    ImportFormat { name: "JFR", is_format: |it| jfr::is_format(it.head()), read: jfr::read },
-    ImportFormat { name: "pprof", is_format: |it| pprof::is_format(it.bytes), read: pprof::read },
-    ImportFormat { name: "speedscope", is_format: |it| it.keys().is_speedscope(), read: speedscope::read },
-    ImportFormat { name: "Firefox profile", is_format: |it| it.keys().is_firefox(), read: firefox::read },
+    ImportFormat { name: "JFR", is_format: |it| jfr::is_format(it.head()), is_text: false, read: jfr::read },
+    ImportFormat {
+        name: "pprof",
+        is_format: |it| pprof::is_format(it.bytes),
+        is_text: false,
+        read: pprof::read,
+    },
+    ImportFormat {
+        name: "speedscope",
+        is_format: |it| it.keys().is_speedscope(),
+        is_text: false,
+        read: speedscope::read,
+    },
+    ImportFormat {
+        name: "Firefox profile",
+        is_format: |it| it.keys().is_firefox(),
+        is_text: false,
+        read: firefox::read,
+    },
     ImportFormat {
         name: "V8 CPU profile",
         is_format: |it| it.keys().is_cpuprofile(),
+        is_text: false,
         read: chrome::read_cpuprofile,
     },
-    ImportFormat { name: "Chrome trace", is_format: |it| it.keys().is_trace(), read: chrome::read_trace },
+    ImportFormat {
+        name: "Chrome trace",
+        is_format: |it| it.keys().is_trace(),
+        is_text: false,
+        read: chrome::read_trace,
+    },
     ImportFormat {
         name: "callgrind",
         is_format: |it| callgrind::is_format(it.head()),
+        is_text: true,
         read: callgrind::read,
     },
     ImportFormat {
         name: "macOS sample text",
         is_format: |it| call_tree::is_format(it.head()),
+        is_text: true,
         read: call_tree::read,
     },
-    ImportFormat { name: "DTrace stacks", is_format: |it| dtrace::is_format(it.head()), read: dtrace::read },
+    ImportFormat {
+        name: "DTrace stacks",
+        is_format: |it| dtrace::is_format(it.head()),
+        is_text: true,
+        read: dtrace::read,
+    },
     ImportFormat {
         name: "bpftrace and bcc stacks",
         is_format: |it| bpf::is_format(it.head()),
+        is_text: true,
         read: bpf::read,
     },
     ImportFormat {
         name: "perf script text",
         is_format: |it| perf_script::is_format(it.head()),
+        is_text: true,
         read: perf_script::read,
     },
-    ImportFormat { name: "folded stacks", is_format: |it| folded::is_format(it.head()), read: folded::read },
+    ImportFormat {
+        name: "folded stacks",
+        is_format: |it| folded::is_format(it.head()),
+        is_text: true,
+        read: folded::read,
+    },
 ];
 
 /// Profiles with addresses instead of names: what they are, how they start, and the commands that convert
@@ -145,7 +182,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
     let path = path.as_ref();
     match open_any(path) {
         Ok(OpenedInput::Recording(reader)) => Ok(*reader),
-        Ok(OpenedInput::Other(bytes)) => import(&bytes, path),
+        Ok(OpenedInput::Other { bytes, torn }) => import(&bytes, torn, path),
         Err(PerfdataError::NotPerfData { path, is_empty: false }) => Err(unknown(&path)),
         Err(error) => Err(error.into()),
     }
@@ -160,7 +197,7 @@ pub fn open_recording(path: impl AsRef<Path>, content: &str) -> Result<Reader> {
     let path = path.as_ref();
     let bytes = match open_any(path)? {
         OpenedInput::Recording(reader) => return Ok(*reader),
-        OpenedInput::Other(bytes) => bytes,
+        OpenedInput::Other { bytes, .. } => bytes,
     };
     let name = shown_name(path);
     match recognize(without_mark(&bytes), &name)? {
@@ -274,12 +311,22 @@ fn recognize(bytes: &[u8], name: &str) -> Result<Option<&'static ImportFormat>> 
     Ok(format)
 }
 
-fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
-    let (name, bytes) = (shown_name(path), without_mark(bytes));
+/// Imports a profile. `torn` says why its bytes could be unpacked only in part.
+fn import(bytes: &[u8], torn: Option<String>, path: &Path) -> Result<Reader> {
+    let (name, mut bytes) = (shown_name(path), without_mark(bytes));
     let format = recognize(bytes, &name)?.ok_or_else(|| unknown(path))?;
-    let read = (format.read)(bytes, ImportedProfile::new());
-    let checked = read.and_then(|profile| {
+    let mut profile = ImportedProfile::new();
+    if let Some(reason) = torn {
+        profile.tear(bytes.len(), &reason);
+        if format.is_text {
+            let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            bytes = &bytes[..end];
+        }
+    }
+    let mut needs = None;
+    let checked = (format.read)(bytes, profile).and_then(|profile| {
         if profile.samples.is_empty() {
+            needs = profile.needs();
             return Err(match profile.lost() {
                 Some(lost) => ImportError::file(lost.to_string()),
                 None => ImportError::unsupported("it contains no samples"),
@@ -290,9 +337,10 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
     let profile = checked.map_err(|error| {
         let text = format!("cannot import {name} as {}: {}", format.name, clean(&error.to_string()));
         match error.is_damage() {
-            true => {
-                Error::new(text).why("the file is damaged, or written in a dialect that pmc does not know")
-            }
+            true => Error::new(text).why(match needs {
+                Some(needs) => format!("the file is damaged or cut off, and no sample is whole: {needs}"),
+                None => "the file is damaged, or written in a dialect that pmc does not know".to_owned(),
+            }),
             false => Error::new(text),
         }
     })?;

@@ -19,6 +19,8 @@ use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use crate::pprof_messages::{PprofMapping, PprofProfile, PprofSample};
 
+/// Why a file that is cut off may contain no whole sample.
+const NEEDS: &str = "the names of functions are the last part of most files";
 /// Maximum number of values of a sample.
 const MOST_TYPES: usize = 64;
 /// Maximum number of labels to name in a note.
@@ -61,10 +63,43 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
+/// Returns the end of the fields that are whole.
+fn end_of_whole_fields(bytes: &[u8]) -> usize {
+    let after_field = |bytes| {
+        let (tag, after) = varint(bytes)?;
+        let (value, after) = varint(after)?;
+        match tag & 7 {
+            0 => Some(after),
+            2 => after.get(usize::try_from(value).ok()?..),
+            _ => None,
+        }
+    };
+    let mut rest = bytes;
+    while let Some(next) = after_field(rest) {
+        rest = next;
+    }
+    bytes.len() - rest.len()
+}
+
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
-    let file = PprofProfile::decode(bytes).map_err(|error| ImportError::file(error.to_string()))?;
+    let file = match PprofProfile::decode(bytes) {
+        Ok(file) => file,
+        Err(error) => {
+            let end = end_of_whole_fields(bytes);
+            let whole = PprofProfile::decode(&bytes[..end]);
+            let file = whole.map_err(|_| ImportError::file(error.to_string()))?;
+            let what = format!("the file is damaged or cut off in or after this field ({error})");
+            profile.cut(ImportError::byte(end, what), NEEDS)?;
+            file
+        }
+    };
+    if !file.sample_type.iter().all(|kind| has_text(&file, kind.kind) && has_text(&file, kind.unit)) {
+        let error = ImportError::byte(bytes.len(), "the file ends before the names of its sample types");
+        profile.cut(error, NEEDS)?;
+        return Ok(profile);
+    }
     let types = value_types(&file, &mut profile)?;
-    let locations = locations(&file, &mut profile)?;
+    let locations = locations(&file, &mut profile);
     if is_difference(&file) {
         return Err(ImportError::unsupported(
             "most values are negative, as in the difference of two profiles: import both, and compare them \
@@ -109,16 +144,22 @@ fn add_sample(
     file: &PprofProfile,
     (number, sample): (usize, &PprofSample),
     types: &[PprofValue],
-    locations: &HashMap<u64, ImportId>,
+    locations: &HashMap<u64, Option<ImportId>>,
     profile: &mut ImportedProfile,
 ) -> Result<(), ImportError> {
     let invalid = |what: &str| ImportError::item("sample", number, what);
     if sample.value.len() != file.sample_type.len() {
         return Err(invalid("its number of values differs from the number of sample types"));
     }
-    let stack: Option<Vec<ImportId>> =
-        sample.location_id.iter().map(|id| locations.get(id).copied()).collect();
-    let stack = profile.stack(&stack.ok_or_else(|| invalid("it refers to a missing location"))?)?;
+    if !sample.label.iter().all(|label| has_text(file, label.key) && has_text(file, label.str)) {
+        return Err(invalid("a label refers to a missing text"));
+    }
+    let mut stack = Vec::with_capacity(sample.location_id.len());
+    for id in &sample.location_id {
+        let location = locations.get(id).ok_or_else(|| invalid("it refers to a missing location"))?;
+        stack.push(location.ok_or_else(|| invalid("it refers to a missing function or name"))?);
+    }
+    let stack = profile.stack(&stack)?;
     let thread = thread(file, sample, profile)?;
     for value in types {
         let own = sample.value[value.at];
@@ -191,19 +232,25 @@ fn value_types(file: &PprofProfile, profile: &mut ImportedProfile) -> Result<Vec
     Ok(types)
 }
 
+/// Whether a text is in the file. The end of a file that was cut off has none.
+fn has_text(file: &PprofProfile, number: i64) -> bool {
+    number == 0 || usize::try_from(number).is_ok_and(|number| number < file.string_table.len())
+}
+
 fn text(file: &PprofProfile, number: i64) -> String {
     let bytes = usize::try_from(number).ok().and_then(|number| file.string_table.get(number));
     bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
 }
 
-/// Returns the locations by their IDs.
-fn locations(
-    file: &PprofProfile,
-    profile: &mut ImportedProfile,
-) -> Result<HashMap<u64, ImportId>, ImportError> {
+/// Returns the locations by their IDs: `None` if a function or a name is missing.
+fn locations(file: &PprofProfile, profile: &mut ImportedProfile) -> HashMap<u64, Option<ImportId>> {
     let functions: HashMap<u64, (ImportId, ImportId)> = file
         .function
         .iter()
+        .filter(|function| {
+            let texts = [function.name, function.system_name, function.filename];
+            texts.iter().all(|number| has_text(file, *number))
+        })
         .map(|function| {
             let name = match text(file, function.name) {
                 name if name.is_empty() => text(file, function.system_name),
@@ -217,16 +264,18 @@ fn locations(
     let mut locations = HashMap::new();
     for location in &file.location {
         let mapping = mappings.get(&location.mapping_id);
+        let is_whole = mapping.is_none_or(|mapping| has_text(file, mapping.filename))
+            && location.line.iter().all(|line| functions.contains_key(&line.function_id));
+        if !is_whole {
+            locations.insert(location.id, None);
+            continue;
+        }
         let path = mapping.map(|mapping| text(file, mapping.filename)).unwrap_or_default();
         let is_kernel = path.starts_with("[kernel") || path.ends_with(".ko");
         let module = profile.text(&path);
         let mut calls = Vec::new();
         for line in &location.line {
-            let Some((name, file)) = functions.get(&line.function_id).copied() else {
-                let number = usize::try_from(location.id).unwrap_or(usize::MAX);
-                profile.lose(ImportError::item("location", number, "it refers to a missing function"))?;
-                continue;
-            };
+            let (name, file) = functions[&line.function_id];
             let line = u32::try_from(line.line).unwrap_or(0);
             calls.push(
                 profile.call(named_call(
@@ -240,9 +289,9 @@ fn locations(
             let address = location.address.wrapping_add(offset);
             calls.push(profile.call(ImportedCall { module, address, is_kernel, ..ImportedCall::default() }));
         }
-        locations.insert(location.id, profile.location(&calls));
+        locations.insert(location.id, Some(profile.location(&calls)));
     }
-    Ok(locations)
+    locations
 }
 
 /// pmc and others write the module's name in brackets for code without a name.

@@ -122,6 +122,10 @@ pub(crate) struct ImportedProfile {
     needless: IndexMap<String, SkippedRecords>,
     /// Records that could not be read, so that the result is incomplete.
     lost: Option<SkippedRecords>,
+    /// Whether the file was packed, and its end is missing.
+    is_torn: bool,
+    /// If the end of the file is missing: why the rest may contain no sample that is whole.
+    needs: Option<&'static str>,
     /// Events by the texts of their name and unit.
     event_numbers: HashMap<(ImportId, ImportId), ImportId>,
     /// Threads without IDs, by their name.
@@ -144,6 +148,8 @@ impl ImportedProfile {
             notes: Vec::new(),
             needless: IndexMap::new(),
             lost: None,
+            is_torn: false,
+            needs: None,
             event_numbers: HashMap::new(),
             named_threads: HashMap::new(),
             stack_words: 0,
@@ -265,6 +271,27 @@ impl ImportedProfile {
         }
         self.lost.get_or_insert(SkippedRecords { first: error, count: 0 }).count += 1;
         Ok(())
+    }
+
+    /// Notes that the file is cut off. `needs` says why the rest may contain no sample that is whole.
+    ///
+    /// # Errors
+    /// Fails like [`Self::lose`].
+    pub(crate) fn cut(&mut self, error: ImportError, needs: &'static str) -> Result<(), ImportError> {
+        self.needs = Some(needs);
+        if self.is_torn { Ok(()) } else { self.lose(error) }
+    }
+
+    /// Notes that only the first bytes of a packed file could be unpacked: `len`, for this reason.
+    pub(crate) fn tear(&mut self, len: usize, reason: &str) {
+        self.is_torn = true;
+        let what = format!("the packed file is damaged or cut off here ({reason})");
+        self.lost = Some(SkippedRecords { first: ImportError::byte(len, what), count: 1 });
+    }
+
+    /// Returns why a file that is cut off may contain no sample that is whole.
+    pub(crate) fn needs(&self) -> Option<&'static str> {
+        self.needs
     }
 
     /// Returns the records that could not be read.

@@ -13,16 +13,24 @@
 use serde::Deserialize;
 
 use super::error::ImportError;
+use super::json;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
+
+/// Why a file that is cut off may contain no whole sample.
+const NEEDS: &str = "a sample needs its weight, which comes after all samples of its profile, and the names of functions \
+                     (shared.frames), which some programs write at the end, such as py-spy";
 
 #[derive(Deserialize)]
 struct SpeedscopeFile {
+    #[serde(default)]
     shared: SharedFrames,
+    #[serde(default)]
     profiles: Vec<SpeedscopeProfile>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct SharedFrames {
+    #[serde(default)]
     frames: Vec<SpeedscopeFrame>,
 }
 
@@ -35,12 +43,12 @@ struct SpeedscopeFrame {
 
 #[derive(Deserialize)]
 struct SpeedscopeProfile {
-    #[serde(rename = "type")]
-    kind: String,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
     #[serde(default)]
     name: String,
     #[serde(default)]
-    unit: String,
+    unit: Option<String>,
     #[serde(default, rename = "startValue")]
     start: f64,
     #[serde(default)]
@@ -60,20 +68,25 @@ struct SpeedscopeEvent {
 }
 
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
-    let file: SpeedscopeFile = serde_json::from_slice(bytes)?;
+    let (file, is_cut): (SpeedscopeFile, bool) = json::read(bytes, NEEDS, &mut profile)?;
     let frames: Vec<ImportId> =
         file.shared.frames.iter().map(|frame| location(&mut profile, frame)).collect();
     for (number, one) in file.profiles.iter().enumerate() {
         let invalid = |what: String| ImportError::item("profile", number, what);
+        if is_cut && number + 1 == file.profiles.len() && (one.kind.is_none() || one.unit.is_none()) {
+            profile.lose(invalid("the file is cut off before its type or unit".to_owned()))?;
+            continue;
+        }
+        let unit = one.unit.as_deref().unwrap_or_default();
         let (comm, tid, event) = thread_and_event(&one.name);
-        let event = profile.event(event.unwrap_or("weight"), &one.unit)?;
+        let event = profile.event(event.unwrap_or("weight"), unit)?;
         let thread = match tid {
             Some(tid) => profile.thread(tid, tid, comm)?,
             None => profile.named_thread(comm)?,
         };
         let is_time = profile.events[event as usize].name.contains("nanoseconds")
             || profile.events[event as usize].scale > 1.0
-            || one.unit == "nanoseconds";
+            || unit == "nanoseconds";
         let add = |stack: &[usize], from: f64, weight: f64, profile: &mut ImportedProfile| {
             if weight < 0.0 {
                 return profile.lose(invalid("a weight is negative".to_owned()));
@@ -90,7 +103,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             let time = is_time.then(|| profile.scaled(event, from));
             profile.add(ImportedSample { event, stack, thread, time, value, ..ImportedSample::default() })
         };
-        match &*one.kind {
+        match one.kind.as_deref().unwrap_or_default() {
             "sampled" => {
                 let (samples, weights) = (one.samples.len(), one.weights.len());
                 for _ in samples.min(weights)..samples.max(weights) {
@@ -217,6 +230,6 @@ mod tests {
         assert!(error(r#"{"type":"sampled","samples":[[0]],"weights":[]}"#).contains("differ"));
         assert!(error(r#"{"type":"evented","events":[{"type":"C","frame":0,"at":0}]}"#).contains("closes"));
         assert!(error(r#"{"type":"other"}"#).contains("unknown type"));
-        assert!(imported(r#"{"type":}"#).unwrap_err().to_string().contains("line 2"));
+        assert!(error(r#"{"type":}"#).contains("line 2"));
     }
 }

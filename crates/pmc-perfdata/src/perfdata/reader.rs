@@ -28,8 +28,13 @@ use pmc_sys::abi::{attr, misc};
 pub enum OpenedInput {
     /// A recording.
     Recording(Box<Reader>),
-    /// The contents of any other file, unpacked.
-    Other(Vec<u8>),
+    /// Any other file.
+    Other {
+        /// Its contents, unpacked.
+        bytes: Vec<u8>,
+        /// Why they could be unpacked only in part: the packed file is damaged or cut off.
+        torn: Option<String>,
+    },
 }
 
 /// An open recording.
@@ -95,11 +100,12 @@ impl Reader {
             return Err(PerfdataError::LargeInput { path: source.path().to_owned(), most });
         }
         let len = source.len();
-        source.section(0, len)?.map(OpenedInput::Other).ok_or_else(|| PerfdataError::Malformed {
+        let bytes = source.section(0, len)?.ok_or_else(|| PerfdataError::Malformed {
             path: source.path().to_owned(),
             what: "the file was truncated while pmc read it",
             at: 0,
-        })
+        })?;
+        Ok(OpenedInput::Other { bytes, torn: source.torn().map(str::to_owned) })
     }
 
     /// Reads a recording into which another file was converted. `path` is the name of that file, and `note`

@@ -41,6 +41,8 @@ pub(super) struct ByteSource {
     content: Content,
     len: u64,
     path: PathBuf,
+    /// Why the packed bytes could be unpacked only in part.
+    torn: Option<String>,
 }
 
 #[derive(Debug)]
@@ -96,7 +98,7 @@ impl ByteSource {
         if got == 4 && Packing::from_magic(&magic).is_some() {
             return Self::stream(file, path, accepts);
         }
-        Ok(Self { content: Content::File(file), len: meta.len(), path: path.to_owned() })
+        Ok(Self { content: Content::File(file), len: meta.len(), path: path.to_owned(), torn: None })
     }
 
     /// Reads bytes in memory, unpacking them if necessary. Errors contain `name` instead of a path.
@@ -104,7 +106,8 @@ impl ByteSource {
         if Packing::from_magic(bytes.get(..4).unwrap_or_default()).is_some() {
             return Self::unpack(&*bytes, TempFile::in_memory(name), name, |_| None);
         }
-        Ok(Self { len: bytes.len() as u64, content: Content::Memory(bytes), path: name.to_owned() })
+        let len = bytes.len() as u64;
+        Ok(Self { len, content: Content::Memory(bytes), path: name.to_owned(), torn: None })
     }
 
     /// Reads a stream to its end, unpacking it if necessary.
@@ -156,16 +159,12 @@ impl ByteSource {
                 let packed = limit.saturating_sub(SLACK) / RATIO;
                 return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit });
             }
-            // If a packed recording is truncated or damaged, keep the part that was unpacked. The truncation
-            // is then detected when the records are read.
+            // If a packed file is truncated or damaged, keep the part that was unpacked.
             Err(CopyError::Read(e)) if packing.is_some() && temp_file.len > 0 => {
-                let source = temp_file.finish()?;
-                let mut magic = [0; 8];
-                source.read_at(&mut magic, 0)?;
-                return match is_magic(&magic) {
-                    true => Ok(source),
-                    false => Err(PerfdataError::io("unpacking", path)(e)),
-                };
+                return Ok(Self { torn: Some(e.to_string()), ..temp_file.finish()? });
+            }
+            Err(CopyError::Read(e)) if packing.is_some() => {
+                return Err(PerfdataError::io("unpacking", path)(e));
             }
             Err(CopyError::Read(e)) => return Err(PerfdataError::io("reading", path)(e)),
             Err(CopyError::Write(e)) => return Err(e),
@@ -181,6 +180,11 @@ impl ByteSource {
     /// Returns the path or name of the original source.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns why a packed file could be unpacked only in part.
+    pub(super) fn torn(&self) -> Option<&str> {
+        self.torn.as_deref()
     }
 
     /// Reads from `at` until the buffer is full or the file ends. Returns the number of bytes read.
@@ -259,19 +263,23 @@ fn copy<R: Read>(
     accepts: impl Fn(&[u8]) -> Option<u64>,
 ) -> Result<(), CopyError> {
     let mut magic = Vec::new();
-    from.by_ref().take(8).read_to_end(&mut magic).map_err(CopyError::Read)?;
+    let mut torn = from.by_ref().take(8).read_to_end(&mut magic).err();
     let mut most_other = None;
     if !is_magic(&magic) {
-        from.by_ref().take(HEAD - 8).read_to_end(&mut magic).map_err(CopyError::Read)?;
+        torn = torn.or_else(|| from.by_ref().take(HEAD - 8).read_to_end(&mut magic).err());
         most_other = accepts(&magic);
     }
     if !is_magic(&magic[..magic.len().min(8)]) && most_other.is_none() {
-        return Err(CopyError::Write(PerfdataError::NotPerfData {
+        let other = CopyError::Write(PerfdataError::NotPerfData {
             path: path.to_owned(),
             is_empty: magic.is_empty(),
-        }));
+        });
+        return Err(torn.map_or(other, CopyError::Read));
     }
     to.write(&magic).map_err(CopyError::Write)?;
+    if let Some(error) = torn {
+        return Err(CopyError::Read(error));
+    }
     let mut buffer = vec![0; 1 << 18];
     loop {
         let got = match from.read(&mut buffer) {
@@ -353,6 +361,6 @@ impl TempFile {
                 })?),
                 None => Content::Memory(memory.into()),
             };
-        Ok(ByteSource { content, len, path })
+        Ok(ByteSource { content, len, path, torn: None })
     }
 }
