@@ -25,3 +25,17 @@ fn only_the_test_kit_sleeps() {
     let sleepers: Vec<_> = sleepers.into_iter().map(|(path, _)| path).collect();
     assert!(sleepers.is_empty(), "these sleep by themselves: {sleepers:?}");
 }
+
+/// Output files are opened by `pmc_sys::sys::output_file` and `replacement`, which know what another user may
+/// have put at a path. A new file (`create_new`) is safe anywhere.
+#[test]
+fn outputs_are_opened_in_one_place() {
+    const FOLLOWING: [&str; 4] = [" File::create(", "(File::create(", "fs::write(", ".create(true)"];
+    let opens = |source: &sources::SourceFile| {
+        let code = source.text.split("#[cfg(test)]").next().unwrap_or_default();
+        FOLLOWING.iter().any(|call| code.contains(call))
+    };
+    let sources = sources::sources(&sources::root());
+    let openers: Vec<_> = sources.iter().filter(|source| opens(source)).map(|source| &source.path).collect();
+    assert!(openers.is_empty(), "these follow links of other users: {openers:?}");
+}

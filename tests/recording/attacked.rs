@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::kit::burn::busy_shell;
 use crate::kit::{self, Ran};
 
+mod outputs;
+
 const OTHER_USER: u32 = 65534;
 
 /// A folder owned by the user `nobody`, and a file of root outside it.
@@ -185,8 +187,9 @@ fn fifo_at_the_default_path_receives_nothing() {
     make_fifo(&scene.at("perf.data"));
     scene.pmc(&["record", "-e", "cpu-clock", "--", "true"]).expect(0).says(&["was a pipe"]);
     scene.check_replaced("perf.data");
-    // pmc writes to a pipe that `-o` names. While pmc waits for a reader, it can be interrupted.
+    // pmc writes to the user's own pipe. While pmc waits for a reader, it can be interrupted.
     make_fifo(&scene.at("chosen"));
+    chown(scene.at("chosen"), Some(0), None).unwrap();
     let words = ["record", "-e", "cpu-clock", "-o", "chosen", "--", "true"];
     let mut waits = kit::pmc();
     waits.current_dir(scene.folder.path()).args(words).stderr(Stdio::null()).stdout(Stdio::null());

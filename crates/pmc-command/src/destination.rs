@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write, stdout};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::sys::output_file::{self, ExistingFile};
+use pmc_sys::sys::regular_file::HeldFolder;
 use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::standard_output;
 
@@ -23,31 +24,50 @@ pub struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// Calls `write` with the output. A new file gets the permissions of the file that it replaces, or else
-    /// default permissions. Pipes, terminals and other special files are written directly.
+    /// Calls `write` with the output. Pipes, terminals and other special files are written directly.
     ///
     /// # Errors
     /// Fails if `write` fails or the file cannot be written. In both cases, an existing file is left
     /// unchanged.
     pub fn write(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-        let Self { path, option, keeps } = *self;
-        if is_standard(path) {
-            return all(stdout().lock(), write, |error| Error::output(standard_output::name(), error));
+        match is_standard(self.path) {
+            true => all(stdout().lock(), write, |error| Error::output(standard_output::name(), error)),
+            false => self.write_file(self.path, write),
         }
+    }
+
+    /// Does the same for a file in a folder, which contains the last part of the path.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub fn write_in(
+        &self,
+        folder: &HeldFolder,
+        write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
+        self.write_file(&folder.path().join(self.path.file_name().unwrap_or_default()), write)
+    }
+
+    fn write_file(&self, at: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+        let Self { path, option, keeps } = *self;
         let refused = |error| Error::create(option, path, error);
         let failed = |error| Error::output(path.display(), error);
-        let there = fs::metadata(path);
-        let is_ours = |former: &&fs::Metadata| former.uid() == rustix::process::geteuid().as_raw();
-        let mode = there.as_ref().ok().filter(is_ours).map_or(0o666, |former| former.mode() & 0o777);
-        if keeps && (there.is_ok() || path.is_symlink()) {
+        if keeps && at.symlink_metadata().is_ok() {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
             return Err(error.try_options("-f overwrites it"));
         }
         // Follow symbolic links that the user owns, and replace the target instead of the link.
-        let place = output_file::resolve_links(path).map_err(refused)?;
+        let place = output_file::resolve_links(at).map_err(refused)?;
         if matches!(place.standing, ExistingFile::Fifo | ExistingFile::Special) {
-            return all(output_file::create(path, 0o600, false).map_err(refused)?, write, failed);
+            return all(output_file::create(at, 0o600, false).map_err(refused)?, write, failed);
         }
+        // A file that the user has closed to others stays closed. The umask sets all other bits anew.
+        let mode = match place.standing {
+            ExistingFile::File { is_ours: true, .. } => {
+                fs::symlink_metadata(&place.path).map_or(0o600, |former| former.permissions().mode() & 0o666)
+            }
+            _ => 0o666,
+        };
         let new = Replacement::new(&place.path);
         all(new.create(mode).map_err(refused)?, write, failed)?;
         new.put().map_err(failed)

@@ -1,10 +1,10 @@
 //! The answer of `--fail-if`, outside of a command's own output: the exit status, and GitHub's step summary.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateVerdict};
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::sys::output_file;
 use pmc_view::gate::{CiFormat, annotations, step_summary};
 
 /// Returns the exit status: 0 for a pass, 1 for a regression, 2 if the runs cannot tell. Status 2 is also the
@@ -48,7 +48,7 @@ pub fn append_summary(verdict: &ComparisonVerdict, ci: Option<CiFormat>) -> Resu
     let Some(report) = verdict.gate.as_ref().filter(|_| ci == Some(CiFormat::GitHub)) else { return Ok(()) };
     let path = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
     let Some(path) = path else { return Ok(()) };
-    let opened = OpenOptions::new().append(true).create(true).open(&path);
+    let opened = output_file::create(path.as_ref(), 0o666, true);
     let written = opened.and_then(|mut file| file.write_all(step_summary(verdict, report).as_bytes()));
     written.map_err(|error| Error::output(format_args!("the step summary to {}", path.display()), error))
 }

@@ -13,9 +13,10 @@ use pmc_analysis::analysis::header;
 use pmc_formats::import;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions};
 use pmc_sys::error::{Error, Result, say};
+use pmc_sys::sys::clock;
 use pmc_sys::sys::helper_program::helper;
+use pmc_sys::sys::output_file::{self, OutputPlace};
 use pmc_sys::sys::replacement::Replacement;
-use pmc_sys::sys::{clock, output_file};
 
 /// Name of the symbol archive inside the archive that `--all` creates.
 const SYMBOLS: &str = "perf.symbols.tar.bz2";
@@ -113,7 +114,7 @@ fn places(
 /// Fails if the cache cannot be created, or tar fails.
 pub(super) fn unpack(archive: &Path, cache: &BuildIdCache) -> Result<()> {
     let folder = cache.folder();
-    std::fs::create_dir_all(folder)
+    output_file::create_folder(folder, 0o777)
         .map_err(|error| Error::io(format!("making {}", folder.display()), error))?;
     let into_cache = ["-C".as_ref(), folder.as_os_str()];
     let name = archive.file_name().unwrap_or_default();
@@ -130,7 +131,8 @@ pub(super) fn unpack(archive: &Path, cache: &BuildIdCache) -> Result<()> {
 /// leaves no partial archive.
 fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     let failed = |error| Error::io(format!("creating {}", archive.display()), error);
-    let new = Replacement::new(&output_file::resolve_links(archive).map_err(failed)?.path);
+    let place = output_file::resolve_links(archive).and_then(OutputPlace::file_path).map_err(failed)?;
+    let new = Replacement::new(&place);
     let file = new.create(0o600).map_err(failed)?;
     let mut command = helper("tar");
     run_tar(command.arg("-cj").args(words).stdout(file), archive, input)?;

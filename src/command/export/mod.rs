@@ -5,9 +5,7 @@ mod http;
 mod push;
 
 use std::collections::HashSet;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +24,7 @@ use pmc_formats::export::{self, ExportContents, ExportFormat, RecordingMetadata}
 use pmc_formats::import;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, Warning, say};
+use pmc_sys::sys::output_file;
 use pmc_text::text::clean;
 use push::PushClient;
 
@@ -127,16 +126,16 @@ fn folder(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, qu
         return Err(Error::new("no samples to export")
             .why("it has no samples in programs or libraries, or the filters exclude all of them"));
     }
+    let refused = |path: &Path, error| Error::create(AdvisedOption::ExportFolder, path, error);
+    let held = output_file::create_folder(&request.output, 0o700)
+        .map_err(|error| refused(&request.output, error))?;
     let mut lines = String::new();
     let mut taken: HashSet<PathBuf> = HashSet::new();
     for file in &files {
         let [event, name] = file.place();
-        let folder = request.output.join(event);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(|error| Error::create(AdvisedOption::ExportFolder, &folder, error))?;
+        let folder = request.output.join(&event);
+        let inner = output_file::create_folder(&held.path().join(event), 0o700)
+            .map_err(|error| refused(&folder, error))?;
         // Programs with the same name in different directories get numbered files.
         let numbered = |number: usize| match number {
             0 => folder.join(format!("{name}.gmon")),
@@ -145,7 +144,7 @@ fn folder(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, qu
         let path = (0..).map(numbered).find(|path| taken.insert(path.clone())).unwrap_or_default();
         let written = |error| Error::output(path.display(), error);
         let to = Destination { path: &path, option: AdvisedOption::ExportFolder, keeps: false };
-        to.write(|out| file.write(out).map_err(written))?;
+        to.write_in(&inner, |out| file.write(out).map_err(written))?;
         lines += &format!("{} {}\n", clean(&file.program.to_string_lossy()), path.display());
     }
     if !request.is_quiet {
@@ -166,9 +165,7 @@ fn tables(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, qu
     let [samples_path, stacks_path] =
         ["samples", "stacks"].map(|table| with_suffix(&start, &format!(".{table}.parquet")));
     if let Some(folder) = samples_path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new()
-            .recursive(true)
-            .create(folder)
+        output_file::create_folder(folder, 0o777)
             .map_err(|error| Error::create(AdvisedOption::ExportFile, folder, error))?;
     }
     named.with_stacks(query, |stacks| {

@@ -7,7 +7,6 @@ mod markdown;
 mod page;
 mod roff;
 
-use std::fs;
 use std::io::{Write, stdout};
 use std::path::Path;
 
@@ -15,6 +14,7 @@ use crate::cli::man::ManArgs;
 use crate::command::man::page::Page;
 use pmc_command::destination::Destination;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
+use pmc_sys::sys::output_file;
 
 /// Writes the page of a command to standard output, or all pages into a directory. `parser` is pmc's parser.
 ///
@@ -32,7 +32,7 @@ pub(super) fn run(typed: &ManArgs, mut parser: clap::Command) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let option = AdvisedOption::Named("--output");
-    fs::create_dir_all(folder).map_err(|error| Error::create(option, folder, error))?;
+    output_file::create_folder(folder, 0o777).map_err(|error| Error::create(option, folder, error))?;
     let commands = parser.get_subcommands().filter(|command| !command.is_hide_set());
     let pages = commands.map(|command| Page::of_command(&parser, command));
     for page in std::iter::once(Page::of_pmc(&parser)).chain(pages) {

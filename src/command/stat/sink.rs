@@ -96,9 +96,11 @@ impl ResultSink {
 
 /// Replaces a file atomically: readers see either the old or the new text.
 pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
-    let new = Replacement::new(path);
-    // A scraper that runs as another user must be able to read the file.
-    let written = new.create(0o666).and_then(|mut file| file.write_all(text.as_bytes()));
-    let written = written.and_then(|()| new.put());
-    written.map_err(|error| Error::output(format_args!("the metrics to {}", path.display()), error))
+    let write = || {
+        let new = Replacement::new(&output_file::resolve_links(path)?.file_path()?);
+        // A scraper that runs as another user must be able to read the file.
+        new.create(0o666)?.write_all(text.as_bytes())?;
+        new.put()
+    };
+    write().map_err(|error| Error::output(format_args!("the metrics to {}", path.display()), error))
 }

@@ -35,7 +35,7 @@ use pmc_symbols::symbol::{
 };
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Exit, Result, Warning, say};
-use pmc_sys::sys::output_file;
+use pmc_sys::sys::output_file::{self, OutputPlace};
 use pmc_sys::sys::replacement::Replacement;
 
 /// What to archive.
@@ -75,7 +75,8 @@ pub fn write(
 ) -> Result<(ArchiveSizes, Exit)> {
     inject::refuse(&reader, &request.output)?;
     let failed = |error| Error::io(format!("creating {}", request.output.display()), error);
-    let place = output_file::resolve_links(&request.output).map_err(failed)?.path;
+    let place =
+        output_file::resolve_links(&request.output).and_then(OutputPlace::file_path).map_err(failed)?;
     if request.anonymous && reader.features().archive.is_some() && !reader.is_converted() {
         return Err(Error::new(format!("{} is an archive already", reader.path().display()))
             .why("its symbols belong to its addresses, which --anonymous replaces")

@@ -20,7 +20,7 @@ mod existing;
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, IoSlice, Seek, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -43,8 +43,6 @@ const LAG: Duration = Duration::from_millis(100);
 const ATTRS_SIZE_AT: u64 = 32;
 /// Offset of the data section's size in the header.
 const DATA_SIZE_AT: u64 = 48;
-/// Default path of a recording.
-const DEFAULT: &str = "perf.data";
 /// Maximum size of a record.
 const LARGEST: usize = u16::MAX as usize;
 
@@ -73,15 +71,18 @@ pub struct WriteOptions {
 pub enum ReplacedFile {
     /// A symbolic link created by another user.
     OthersLink,
-    /// A pipe at the default path.
-    Pipe,
+    /// A named pipe created by another user.
+    OthersPipe,
+    /// A device or socket created by another user.
+    OthersSpecial,
 }
 
 impl fmt::Display for ReplacedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OthersLink => "a symbolic link created by another user",
-            Self::Pipe => "a pipe",
+            Self::OthersPipe => "a pipe created by another user",
+            Self::OthersSpecial => "a device or socket created by another user",
         })
     }
 }
@@ -121,7 +122,8 @@ impl Writer {
     /// file form.
     pub fn form_at(path: &Path) -> RecordingLayout {
         let path = output_file::without_slash(path);
-        let is_pipe = || output_file::resolve_links(path).is_ok_and(|there| is_chosen_pipe(path, &there));
+        let is_pipe =
+            || output_file::resolve_links(path).is_ok_and(|there| there.standing == ExistingFile::Fifo);
         if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
 
@@ -150,13 +152,13 @@ impl Writer {
         let failed = PerfdataError::create(path);
         let there = output_file::resolve_links(path).map_err(PerfdataError::create(path))?;
         let (file, place) = match there.standing {
-            ExistingFile::Fifo if is_chosen_pipe(path, &there) => {
-                let pipe = output_file::open_fifo(&there.path).map_err(PerfdataError::io("opening", path))?;
+            ExistingFile::Fifo => {
+                let pipe = there.open_special().map_err(PerfdataError::io("opening", path))?;
                 return Self::stream(pipe, path, events, features, options);
             }
             // Devices such as /dev/null are written in place.
             ExistingFile::Special if recording_files(&there.path).is_none() => {
-                (File::options().write(true).open(&there.path).map_err(failed)?, None)
+                (output_file::create(&there.path, 0o600, false).map_err(failed)?, None)
             }
             ExistingFile::File { len: 0, is_ours: true } if !options.hold => {
                 (output_file::open_own(&there.path).map_err(failed)?, None)
@@ -265,9 +267,13 @@ impl Writer {
         }
         new.put().map_err(PerfdataError::create(&self.path))?;
         let was = match there.standing {
-            ExistingFile::OthersLink => ReplacedFile::OthersLink,
-            ExistingFile::Fifo => ReplacedFile::Pipe,
-            ExistingFile::Special | ExistingFile::Nothing | ExistingFile::File { .. } => return Ok(()),
+            ExistingFile::Others(kind) if kind.is_symlink() => ReplacedFile::OthersLink,
+            ExistingFile::Others(kind) if kind.is_fifo() => ReplacedFile::OthersPipe,
+            ExistingFile::Others(_) => ReplacedFile::OthersSpecial,
+            ExistingFile::Fifo
+            | ExistingFile::Special
+            | ExistingFile::Nothing
+            | ExistingFile::File { .. } => return Ok(()),
         };
         if let Some(replaced) = self.replaced {
             replaced(&self.path, was);
@@ -495,12 +501,6 @@ impl Drop for Writer {
             let _ = self.write_data_size();
         }
     }
-}
-
-/// Whether the user specified a named pipe. A named pipe at the default path may have been created by another
-/// user.
-fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
-    there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
 /// Returns the header, ids and attrs in the file format (as opposed to a stream), and the size of all attrs,

@@ -2,7 +2,6 @@
 //!
 //! Receives a run directory and a request; returns the answer, or a refusal as an [`Error`].
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +18,7 @@ use super::{LostEntry, PersistentEntry};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::persistent::RUN_DIRECTORY;
-use pmc_sys::sys::{signal, waits_again};
+use pmc_sys::sys::{output_file, signal, waits_again};
 
 /// Maximum time to wait for an answer. It is long because opening tracepoints on every CPU of a large machine
 /// takes seconds.
@@ -185,7 +184,8 @@ pub(crate) fn hand_over(
 fn start(directory: &RunDirectory) -> Result<Child> {
     directory.make()?;
     let log = directory.log();
-    let log = File::create(&log).map_err(|error| Error::io(format!("creating {}", log.display()), error))?;
+    let log = output_file::create(&log, 0o644, false)
+        .map_err(|error| Error::io(format!("creating {}", log.display()), error))?;
     let program = std::env::current_exe().map_err(|error| Error::io("finding pmc itself", error))?;
     let mut command = Command::new(program);
     command.args(["persist", "hold", "--until-empty"]).env(RUN_DIRECTORY, directory.path());

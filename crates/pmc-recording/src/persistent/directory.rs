@@ -23,8 +23,8 @@ use super::{LostEntry, PersistentEntry};
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::host::persistent::{has_holder, is_missing_or_hidden};
 use pmc_sys::host::pmu::PERSISTENT;
-use pmc_sys::sys::lock;
 use pmc_sys::sys::regular_file::open_regular;
+use pmc_sys::sys::{lock, output_file};
 use pmc_text::text::shell_word;
 
 /// Maximum size of a published file in bytes. A larger file is invalid.
@@ -436,8 +436,7 @@ fn files_of(entry: &PersistentEntry) -> Vec<String> {
 /// Locks a run directory; `None` while another holder has the lock.
 fn take_lock(directory: &RunDirectory) -> Result<Option<File>> {
     let path = directory.path.join("lock");
-    let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(&path);
-    let file = open.map_err(|error| doing("opening", &path, error))?;
+    let file = output_file::create(&path, 0o644, true).map_err(|error| doing("opening", &path, error))?;
     Ok(lock::take_for_description(&file, lock::LockKind::Write).is_ok().then_some(file))
 }
 

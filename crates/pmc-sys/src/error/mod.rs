@@ -124,7 +124,8 @@ impl Error {
     /// command line, such as `-o`.
     pub fn create(option: AdvisedOption, path: &Path, kernel: impl Into<io::Error>) -> Self {
         use io::ErrorKind::{
-            AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+            AlreadyExists, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+            ReadOnlyFilesystem,
         };
         let kernel = kernel.into();
         let kind = kernel.kind();
@@ -148,7 +149,7 @@ impl Error {
             _ => error,
         };
         let advice = match kind {
-            AlreadyExists => "{option} FILE, with another name",
+            AlreadyExists | InvalidInput => "{option} FILE, with another name",
             _ => "{option} FILE, in a writable directory",
         };
         error.try_option(option, advice)

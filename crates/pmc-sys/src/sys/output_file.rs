@@ -1,21 +1,28 @@
-//! Opens output files safely, even in directories where other users can create files first.
+//! Opens output files safely, even in directories where other users can create files first. Every output file
+//! of pmc is opened here or with a [`Replacement`] (`tests/architecture` checks this).
 //!
 //! Determines which kind of [file](ExistingFile) exists at the user's path or the default path, and opens
 //! files for writing. In a folder that other users can write to, a name can lead anywhere: it may be a link
-//! to one of root's files, or a pipe that another user reads. An output file is therefore either new
-//! (`O_EXCL`, then moved into place by `rename(2)`) or already owned by this user. Links are followed one at
-//! a time, and only if no other user could have created them.
+//! to one of root's files, or a pipe that another user reads or leaves without a reader. pmc uses what it
+//! finds only if it is *trusted*: no other user could have put it there. Links are checked and followed one
+//! at a time.
 //!
 //! ```text
-//!   perf.data -> /big/disk/x    ours, root's, or in a folder that only we can write: followed
-//!   perf.data -> /etc/x         another user's: replaced
+//!   found at the path            trusted                          not trusted
+//!   link                         followed                         replaced
+//!   FIFO                         written, once it has a reader    replaced
+//!   device, socket               written                          replaced
+//!   regular file                 rewritten or replaced            replaced; with `append`, see `create`
+//!   folder of files              used                             a link: refused
+//!   link in /proc (/dev/stdout)  written                          written
 //! ```
+//! Replaced means that a new file (`O_EXCL`) takes its name by `rename(2)`.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -23,7 +30,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
-use super::regular_file::is_trusted_owner;
+use super::regular_file::{HeldFolder, is_trusted_owner, unsuitable};
 use super::replacement::Replacement;
 use super::{descriptor, signal, waits_again};
 
@@ -39,12 +46,13 @@ pub enum ExistingFile {
         /// Whether this user owns the file and it has no other name, so that it is safe to write to it.
         is_ours: bool,
     },
-    /// A named pipe.
+    /// A trusted FIFO, or a pipe such as that of `>(command)`, which is opened in place.
     Fifo,
-    /// A device, a terminal, or the target of `/dev/stdout`, which is opened in place.
+    /// A trusted device or socket, another target of a link in `/proc` such as `/dev/stdout`, or a folder. It
+    /// is opened in place.
     Special,
-    /// A link that another user created and that must not be followed.
-    OthersLink,
+    /// A link, FIFO, device or socket that another user could have put there. It is replaced.
+    Others(fs::FileType),
 }
 
 /// The result of resolving a path.
@@ -82,12 +90,17 @@ pub fn resolve_links(path: &Path) -> io::Result<OutputPlace> {
         let kind = meta.file_type();
         let standing = if kind.is_file() {
             ExistingFile::File { len: meta.len(), is_ours: is_ours(&meta) }
+        } else if kind.is_dir() {
+            ExistingFile::Special
+        } else if is_in_proc(&path) {
+            let is_pipe = fs::metadata(&path).is_ok_and(|target| target.file_type().is_fifo());
+            if is_pipe { ExistingFile::Fifo } else { ExistingFile::Special }
+        } else if !is_trusted(&meta, &path) {
+            ExistingFile::Others(kind)
         } else if kind.is_fifo() {
             ExistingFile::Fifo
-        } else if !kind.is_symlink() || is_in_proc(&path) {
+        } else if !kind.is_symlink() {
             ExistingFile::Special
-        } else if !is_trusted(&meta, &path) {
-            ExistingFile::OthersLink
         } else {
             // Reads the link that was checked, even if another one has replaced it in the meantime.
             let target = rustix::fs::readlinkat(&there, c"", Vec::new())?;
@@ -117,37 +130,64 @@ fn is_in_proc(path: &Path) -> bool {
     rustix::fs::statfs(folder_of(path)).is_ok_and(|system| system.f_type == PROC)
 }
 
-/// Whether only this user or root could have created the link.
-fn is_trusted(link: &fs::Metadata, path: &Path) -> bool {
-    let is_closed = |folder: fs::Metadata| is_trusted_owner(folder.uid()) && folder.mode() & 0o022 == 0;
-    is_trusted_owner(link.uid()) || fs::metadata(folder_of(path)).is_ok_and(is_closed)
+/// Whether only this user or root could have put the file there: it is theirs and has no other name, which
+/// another user could have added, or they alone can write to the folder.
+fn is_trusted(meta: &fs::Metadata, path: &Path) -> bool {
+    is_trusted_owner(meta.uid()) && meta.nlink() == 1 || is_closed(folder_of(path))
+}
+
+/// Whether only this user or root can create files in the folder.
+fn is_closed(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|meta| is_trusted_owner(meta.uid()) && meta.mode() & 0o022 == 0)
 }
 
 /// Opens a file for writing at its start (with `append`, at its end). Meant for output that is never complete
-/// and so cannot be moved into place at the end. Replaces a file owned by another user, except with `append`.
+/// and so cannot be moved into place at the end. Replaces a file owned by another user. With `append`, writes
+/// to it if it has no other name, which could be one of root's files.
 ///
 /// # Errors
-/// Returns the kernel's errors; `EINTR` as for [`open_fifo`].
+/// Returns the kernel's errors; `EINTR` as for [`OutputPlace::open_special`]; an error without an errno for a
+/// file to which nothing may be appended.
 pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
-    let OutputPlace { path, standing } = resolve_links(path)?;
+    let place = resolve_links(path)?;
+    let path = &place.path;
     let mut open = OpenOptions::new();
     open.write(true).append(append);
-    match standing {
-        ExistingFile::Nothing => open.create_new(true).mode(mode).open(&path),
-        ExistingFile::Fifo => open_fifo(&path).and_then(blocking),
-        ExistingFile::Special => open.open(&path),
+    match place.standing {
+        ExistingFile::Nothing => open.create_new(true).mode(mode).open(path),
+        ExistingFile::Fifo | ExistingFile::Special => {
+            let file = place.open_special()?;
+            descriptor::set_blocking(&file)?;
+            Ok(file)
+        }
         ExistingFile::File { is_ours: ours, .. } if append || ours => {
-            let file = open.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path)?;
+            let file = open.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
             let meta = file.metadata()?;
-            if !(is_ours(&meta) || append && meta.is_file()) {
-                return replace(&path, mode);
-            }
-            if !append {
-                file.set_len(0)?;
+            match (append, is_ours(&meta)) {
+                (false, false) => return replace(path, mode),
+                (false, true) => file.set_len(0)?,
+                (true, true) => {}
+                (true, false) if meta.is_file() && (meta.nlink() == 1 || is_closed(folder_of(path))) => {}
+                (true, false) => return Err(unsuitable("the file has other names (hard links)")),
             }
             Ok(file)
         }
-        ExistingFile::File { .. } | ExistingFile::OthersLink => replace(&path, mode),
+        ExistingFile::File { .. } | ExistingFile::Others(_) => replace(path, mode),
+    }
+}
+
+/// Creates a folder for output files, and those above it, unless it exists. `path` names the last one.
+///
+/// # Errors
+/// Returns the kernel's errors; an error without an errno if the folder is a link that is not trusted.
+pub fn create_folder(path: &Path, mode: u32) -> io::Result<HeldFolder> {
+    DirBuilder::new().recursive(true).mode(mode).create(path)?;
+    match resolve_links(path.components().as_path())? {
+        OutputPlace { path, standing: ExistingFile::Special } => HeldFolder::open_itself(&path),
+        OutputPlace { standing: ExistingFile::Others(kind), .. } if kind.is_symlink() => {
+            Err(unsuitable("a symbolic link created by another user"))
+        }
+        _ => Err(rustix::io::Errno::NOTDIR.into()),
     }
 }
 
@@ -168,29 +208,46 @@ pub fn open_own(path: &Path) -> io::Result<File> {
     if is_ours(&file.metadata()?) { Ok(file) } else { Err(rustix::io::Errno::EXIST.into()) }
 }
 
-/// Opens a named pipe for writing as soon as it has a reader. Writes to the pipe do not block; see
-/// [`wait_for_room`].
-///
-/// # Errors
-/// Returns the kernel's errors; `EINTR` if a signal that ends pmc is pending.
-pub fn open_fifo(path: &Path) -> io::Result<File> {
-    loop {
-        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-        match OpenOptions::new().write(true).custom_flags(flags).open(path) {
-            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
-                if signal::is_pending(&signal::ENDING_AND_QUIT) {
-                    return Err(rustix::io::Errno::INTR.into());
+impl OutputPlace {
+    /// Opens a FIFO for writing as soon as it has a reader, or another special file. Writes do not block;
+    /// see [`wait_for_room`].
+    ///
+    /// # Errors
+    /// Returns the kernel's errors; `EINTR` if a signal that ends pmc is pending; `EEXIST` if another user
+    /// has replaced the file in the meantime.
+    pub fn open_special(&self) -> io::Result<File> {
+        let is_in_proc = is_in_proc(&self.path);
+        let no_links = if is_in_proc { 0 } else { libc::O_NOFOLLOW };
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY | no_links;
+        // A pipe that is open already gets no other reader.
+        let waits = self.standing == ExistingFile::Fifo && !is_in_proc;
+        loop {
+            match OpenOptions::new().write(true).custom_flags(flags).open(&self.path) {
+                Err(error) if waits && error.raw_os_error() == Some(libc::ENXIO) => {
+                    if signal::is_pending(&signal::ENDING_AND_QUIT) {
+                        return Err(rustix::io::Errno::INTR.into());
+                    }
+                    sleep(PAUSE);
                 }
-                sleep(PAUSE);
+                Ok(file) if !is_in_proc && !is_trusted(&file.metadata()?, &self.path) => {
+                    return Err(rustix::io::Errno::EXIST.into());
+                }
+                opened => return opened,
             }
-            opened => return opened,
         }
     }
-}
 
-fn blocking(file: File) -> io::Result<File> {
-    descriptor::set_blocking(&file)?;
-    Ok(file)
+    /// Returns the path for a [`Replacement`], for outputs that must be regular files.
+    ///
+    /// # Errors
+    /// Returns an error without an errno for this user's own FIFO or device, which is neither written nor
+    /// replaced.
+    pub fn file_path(self) -> io::Result<PathBuf> {
+        match self.standing {
+            ExistingFile::Fifo | ExistingFile::Special => Err(unsuitable("not a regular file")),
+            ExistingFile::Nothing | ExistingFile::File { .. } | ExistingFile::Others(_) => Ok(self.path),
+        }
+    }
 }
 
 /// Waits until a nonblocking pipe accepts more data. A reader that has stopped reading cannot keep pmc from

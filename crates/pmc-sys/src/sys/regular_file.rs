@@ -74,7 +74,16 @@ impl HeldFolder {
     /// # Errors
     /// Returns the errors of `open(2)`.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self::open_with(path, OFlags::empty())
+    }
+
+    /// Opens the folder, and fails if the path is a link.
+    pub(super) fn open_itself(path: &Path) -> io::Result<Self> {
+        Self::open_with(path, OFlags::NOFOLLOW)
+    }
+
+    fn open_with(path: &Path, flags: OFlags) -> io::Result<Self> {
+        let flags = flags | OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(open(path, flags, Mode::empty())?))
     }
 
@@ -100,7 +109,8 @@ pub fn is_ours(folder: &Path) -> bool {
     })
 }
 
-fn unsuitable(why: &'static str) -> io::Error {
+/// Creates the error for a file that pmc does not open because of its kind or owner.
+pub(super) fn unsuitable(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 

@@ -56,8 +56,8 @@ fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
         _ if there.path != old => Err(rustix::io::Errno::EXIST.into()),
         ExistingFile::Nothing => Ok(()),
         ExistingFile::File { .. } if is_other_file(old) => Err(rustix::io::Errno::EXIST.into()),
-        ExistingFile::File { .. } | ExistingFile::OthersLink if for_directory => fs::remove_file(old),
-        ExistingFile::File { .. } | ExistingFile::OthersLink => Ok(()),
+        ExistingFile::File { .. } | ExistingFile::Others(_) if for_directory => fs::remove_file(old),
+        ExistingFile::File { .. } | ExistingFile::Others(_) => Ok(()),
         ExistingFile::Fifo | ExistingFile::Special => {
             for file in recording_files(old).ok_or(rustix::io::Errno::EXIST)? {
                 fs::remove_file(file)?;

@@ -5,9 +5,11 @@ use crate::hint::Hint;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::output_file;
 
 /// The columns of an events file.
 const EVENTS: &str = "name\tpmu\tterms\tcounters\tflags\tsav\textra\ttext";
@@ -134,8 +136,12 @@ impl ImportedTables {
         if home.exists() {
             fs::remove_dir_all(&home).map_err(|error| failed(&home, error))?;
         }
-        fs::create_dir_all(&home).map_err(|error| failed(&home, error))?;
-        let write = |path: &Path, text: &str| fs::write(path, text).map_err(|error| failed(path, error));
+        output_file::create_folder(&home, 0o777).map_err(|error| failed(&home, error))?;
+        let write = |path: &Path, text: &str| {
+            let written =
+                output_file::create(path, 0o666, false).and_then(|mut file| file.write_all(text.as_bytes()));
+            written.map_err(|error| failed(path, error))
+        };
         for (file, events) in &self.events {
             let mut text = format!("{EVENTS}\n");
             for ImportedEvent { name, pmu, terms, counters, flags, period, extra, text: said } in
