@@ -68,7 +68,7 @@ pub(crate) const PAGES: &[PageRun] = &[
     PageRun {
         path: "docs/import.md",
         setup: "cp $REPOSITORY/fuzz/corpus/imported_profile/go.cpu.pb.gz .
-            echo 'main;f 1' >app.folded
+            echo 'main;f 1' >app.folded; echo 'NYTProf 5 0' >nytprof.out
             { for i in $(seq 12); do echo 'grep;main;parse 1'; done; printf 'grep;main;re'; } >cut.folded
             printf 'events: Ir\\nfn=main\\n1 x\\n' >broken.callgrind",
         ..PLAIN

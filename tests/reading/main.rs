@@ -18,6 +18,7 @@ mod groups;
 mod imports;
 mod imports_dialects;
 mod imports_jfr;
+mod imports_tools;
 mod languages;
 mod memory;
 mod otlp;

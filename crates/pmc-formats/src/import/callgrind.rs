@@ -29,6 +29,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use super::text::{head_lines, hex, is_kernel, lines};
+use pmc_text::units::thousands;
 
 /// Maximum number of different stacks of functions.
 const MOST_CONTEXTS: usize = 200_000;
@@ -39,6 +40,8 @@ const MOST_DEPTH: usize = 500;
 /// Maximum number of lines and calls to visit in all contexts of an event, and of all events.
 const MOST_STEPS: usize = 20_000_000;
 const MOST_STEPS_IN_ALL: usize = 100_000_000;
+/// Smallest share of the totals that is reported if no function has it. Writers round.
+const LEAST_MISSING: f64 = 0.01;
 /// Number of rounds that divide the costs of recursive functions among their contexts.
 const ROUNDS: usize = 16;
 
@@ -141,6 +144,8 @@ struct GraphParser {
     called: Option<ImportId>,
     /// Whether the next line is the cost of a call.
     is_call: bool,
+    /// The file's own sums of all costs, one per event.
+    totals: Vec<u64>,
 }
 
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
@@ -157,7 +162,9 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
     if parser.events.is_empty() {
         return Err(ImportError::file("it has no line \"events:\""));
     }
+    let missing = parser.missing_costs(&profile);
     divide(&mut parser, &mut profile)?;
+    profile.notes.extend(missing);
     profile.notes.push(
         "callgrind's format has no stacks; pmc divides costs among callers in proportion to their calls"
             .to_owned(),
@@ -221,9 +228,36 @@ impl GraphParser {
                 self.positions = words.len();
                 self.line_at = words.iter().position(|word| *word == "line");
             }
+            // Files with several parts have a line for each.
+            "totals" => {
+                let costs: Vec<u64> =
+                    value.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
+                add_costs(&mut self.totals, &costs);
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Returns a note if the costs of all functions are less than the file's totals. `stackprof --callgrind`
+    /// leaves out the own costs of functions in C.
+    fn missing_costs(&self, profile: &ImportedProfile) -> Option<String> {
+        if profile.lost().is_some() {
+            return None;
+        }
+        (0..self.events.len()).zip(&self.totals).find_map(|(event, total)| {
+            let own = self.functions.values().map(|function| function.own_cost(event));
+            let sum = own.fold(0, u64::saturating_add);
+            let name = &profile.events[self.events[event] as usize].name;
+            let is_less = (sum as f64) < *total as f64 * (1.0 - LEAST_MISSING);
+            is_less.then(|| {
+                format!(
+                    "its totals are {} {name}, but the costs of its functions are only {}: its writer left out the rest",
+                    thousands(*total),
+                    thousands(sum)
+                )
+            })
+        })
     }
 
     fn number(&mut self, module: ImportId, file: ImportId, name: ImportId) -> usize {
@@ -672,6 +706,20 @@ mod tests {
         let text = "events: Ir\nfn=a\n1 7\ncfn=b\ncalls=1 2\n1 9\nfn=b\n2 9\ncfn=a\ncalls=1 1\n2 5\n";
         let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
         assert_eq!(profile.samples.iter().map(|sample| sample.value).sum::<u64>(), 16);
+    }
+
+    #[test]
+    fn costs_that_the_writer_left_out_are_noted() {
+        let notes = |totals: &str| {
+            let text = format!("events: Ir Dr\nfn=a\n1 700 0\n2 299 5\n{totals}");
+            read(text.as_bytes(), ImportedProfile::new()).unwrap().notes
+        };
+        for complete in ["", "totals: 999 5\n", "totals: 1000\n", "totals: 500 2\ntotals: 500 3\n"] {
+            assert_eq!(notes(complete).len(), 1, "{complete}");
+        }
+        let missing =
+            "its totals are 9 Dr, but the costs of its functions are only 5: its writer left out the rest";
+        assert_eq!(notes("totals: 500 4\ntotals: 500 5\n")[0], missing);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //!   grep;main;parse_line 17         inferno-collapse-perf, stackcollapse-perf.pl, bpftrace
 //!   [main tid=12];java/lang/Thread.run;app/Main.work_[j] 5      async-profiler
-//!   <module> (app.py:30);work (app.py:12) 44                    py-spy
+//!   <module> (app.py:30);work (app.py:12);read (libc.so.6) 44   py-spy, with native code
 //! ```
 //!
 //! The format does not say whether the first name is a thread or a function, nor what the weight counts. See
@@ -150,7 +150,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         // Inlined functions and the function that contains them.
         let mut inlined: Vec<ImportId> = Vec::new();
         for name in stack.split(SEPARATOR).map(str::trim).filter(|name| !name.is_empty()).rev() {
-            let (call, is_inlined) = call(&mut profile, name);
+            let (call, is_inlined) = call(&mut profile, name, all.have_places);
             inlined.push(profile.call(call));
             if !is_inlined {
                 locations.push(profile.location(&inlined));
@@ -183,6 +183,8 @@ struct FoldedLines {
     has_threads: bool,
     /// Whether each stack has two weights.
     have_two_weights: bool,
+    /// Whether names end with the place of the function, as py-spy writes them.
+    have_places: bool,
     /// Factor that makes the weights whole numbers.
     factor: f64,
     event: &'static str,
@@ -190,12 +192,14 @@ struct FoldedLines {
 
 impl FoldedLines {
     fn new(bytes: &[u8]) -> Self {
-        let (mut has_threads, mut have_two_weights, mut decimals, mut sum) = (true, true, 0, 0.0);
+        let (mut has_threads, mut have_two_weights, mut have_places) = (true, true, false);
+        let (mut decimals, mut sum) = (0, 0.0);
         for (_, line) in lines(bytes) {
             let FoldedLine::Stack(stack, weight) = FoldedLine::parse(&line) else { continue };
             have_two_weights = have_two_weights && split(stack).is_some();
             let first = || stack.split(SEPARATOR).next().unwrap_or_default().trim();
             has_threads = has_threads && (is_certain_thread(first()) || is_thread_name(first()));
+            have_places = have_places || stack.contains(".py:") || stack.contains(".py)");
             sum += weight.max(0.0);
             while decimals < MOST_DECIMALS && !is_whole(weight * 10f64.powi(decimals as i32)) {
                 decimals += 1;
@@ -205,7 +209,7 @@ impl FoldedLines {
             decimals -= 1;
         }
         let event = if decimals == 0 { "weight" } else { "weight (fractions)" };
-        Self { has_threads, have_two_weights, factor: 10f64.powi(decimals as i32), event }
+        Self { has_threads, have_two_weights, have_places, factor: 10f64.powi(decimals as i32), event }
     }
 }
 
@@ -283,6 +287,18 @@ fn py_spy_thread(name: &str) -> Option<(Option<i32>, &str)> {
     (tid.is_some() || is_python).then_some((tid, if comm.is_empty() { name } else { comm }))
 }
 
+/// Splits py-spy's thread off a stack. Returns its ID, its name, and the rest. The name may contain the
+/// separator; functions end with their places.
+fn split_py_spy_thread(stack: &str) -> Option<(Option<i32>, &str, &str)> {
+    let first = stack.split(SEPARATOR).next().unwrap_or_default();
+    py_spy_thread(first)?;
+    let is_function =
+        |at: &usize| stack[at + 1..].split(SEPARATOR).next().is_some_and(|name| name.ends_with(')'));
+    let end = stack.match_indices(SEPARATOR).map(|(at, _)| at).find(is_function).unwrap_or(first.len());
+    let (tid, comm) = py_spy_thread(&stack[..end])?;
+    Some((tid, comm, stack.get(end + 1..).unwrap_or_default()))
+}
+
 /// Parses py-spy's `process 494:"python3 app.py"` at the start of a stack. Returns the ID, the command, and
 /// the rest of the stack.
 fn py_spy_process(stack: &str) -> Option<(i32, &str, &str)> {
@@ -309,9 +325,7 @@ fn thread_and_stack<'a>(
         process = Some((pid, command));
         stack = rest.trim();
     }
-    let (first, rest) = stack.split_once(SEPARATOR).unwrap_or((stack, ""));
-    let first = first.trim();
-    if let Some((tid, comm)) = py_spy_thread(first) {
+    if let Some((tid, comm, rest)) = split_py_spy_thread(stack) {
         let thread = match (process, tid) {
             (Some((pid, _)), tid) => profile.thread(pid, tid.unwrap_or(pid), comm)?,
             (None, Some(tid)) => profile.thread(1, tid, comm)?,
@@ -324,6 +338,8 @@ fn thread_and_stack<'a>(
         let comm = program.rsplit('/').next().unwrap_or_default();
         return Ok((profile.thread(pid, pid, comm)?, stack));
     }
+    let (first, rest) = stack.split_once(SEPARATOR).unwrap_or((stack, ""));
+    let first = first.trim();
     if !has_threads && !is_certain_thread(first) {
         return Ok((profile.named_thread("")?, stack));
     }
@@ -336,8 +352,9 @@ fn thread_and_stack<'a>(
     Ok((thread, rest))
 }
 
-/// Returns the call with this name, and whether it is marked as inlined.
-fn call(profile: &mut ImportedProfile, name: &str) -> (ImportedCall, bool) {
+/// Returns the call with this name, and whether it is marked as inlined. `has_place` says whether a name may
+/// end with the place of the function.
+fn call(profile: &mut ImportedProfile, name: &str, has_place: bool) -> (ImportedCall, bool) {
     let marks = ["_[k]", "_[i]", "_[j]", "_[w]", "_[0]", "_[1]"];
     let mark = marks.into_iter().find(|mark| name.ends_with(mark)).unwrap_or_default();
     let name = without_address(&name[..name.len() - mark.len()]);
@@ -352,6 +369,12 @@ fn call(profile: &mut ImportedProfile, name: &str) -> (ImportedCall, bool) {
     } else if let Some((function, (file, line))) = with_position(name) {
         let (name, file) = (profile.text(function), profile.text(file));
         ImportedCall { name, file, line, is_kernel, ..ImportedCall::default() }
+    } else if has_place && let Some((function, place)) = with_place(name) {
+        let (name, text) = (profile.text(function), profile.text(place));
+        match is_source(place) {
+            true => ImportedCall { name, file: text, ..ImportedCall::default() },
+            false => ImportedCall { name, module: text, ..ImportedCall::default() },
+        }
     } else {
         ImportedCall { name: profile.text(name), is_kernel, ..ImportedCall::default() }
     };
@@ -373,8 +396,18 @@ fn without_address(name: &str) -> &str {
 
 /// Splits py-spy's `function (file.py:12)`.
 fn with_position(name: &str) -> Option<(&str, (&str, u32))> {
-    let (function, position) = name.strip_suffix(')')?.rsplit_once(" (")?;
-    Some((function, file_and_line(position)?))
+    let (function, place) = with_place(name)?;
+    Some((function, file_and_line(place)?))
+}
+
+/// Splits py-spy's `function (place)`.
+fn with_place(name: &str) -> Option<(&str, &str)> {
+    name.strip_suffix(')')?.rsplit_once(" (")
+}
+
+/// Whether the place of a function is a file of Python or `<string>`. Otherwise it is a library.
+fn is_source(place: &str) -> bool {
+    [".py", ".pyx", ".pyw"].iter().any(|end| place.ends_with(end)) || place.starts_with('<')
 }
 
 #[cfg(test)]
@@ -400,6 +433,10 @@ mod tests {
         assert_eq!(ids, [(12, 34), (7, 7)]);
         let py_spy = imported("thread (9): Main;f (a.py:1) 1\nthread (8);g (a.py:2) 1\n");
         assert_eq!(comms(&py_spy), ["Main", "thread (8)"]);
+        let py_spy =
+            imported("thread (9): io; 0;f (a.py:1);g (a.py:2) 1\nthread (8): io;x 1\nthread (7): io 1\n");
+        assert_eq!(comms(&py_spy), ["io; 0", "io", "io"]);
+        assert_eq!(py_spy.stacks.iter().map(|stack| stack.len()).collect::<Vec<_>>(), [2, 1, 0]);
     }
 
     #[test]
@@ -426,6 +463,28 @@ mod tests {
         assert_eq!(of(2).iter().map(name).collect::<Vec<_>>(), ["inl", "outer"]);
         assert_eq!(name(&of(3)[0]), "read");
         assert_eq!((&**profile.get_text(of(4)[0].file), of(4)[0].line), ("a b/c.py", 12));
+    }
+
+    #[test]
+    fn places_of_py_spy_are_files_or_modules() {
+        let imported = |text: &str| {
+            let profile = imported(text);
+            let text = |number| profile.get_text(number).to_string();
+            let calls = profile.calls.iter();
+            calls.map(|call| (text(call.name), text(call.file), text(call.module))).collect::<Vec<_>>()
+        };
+        let call =
+            |name: &str, file: &str, module: &str| (name.to_owned(), file.to_owned(), module.to_owned());
+        let expected = [
+            call("read", "", "libc.so.6"),
+            call("f(int) const", "", "ext.so"),
+            call("<module>", "<string>", ""),
+            call("main", "a b/app.py", ""),
+        ];
+        let stack = "main (a b/app.py);<module> (<string>);f(int) const (ext.so);read (libc.so.6) 1\n";
+        assert_eq!(imported(stack), expected);
+        // Other writers' parentheses are parts of names.
+        assert_eq!(imported("operator() (x) 1\n"), [call("operator() (x)", "", "")]);
     }
 
     #[test]

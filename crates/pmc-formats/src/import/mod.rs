@@ -27,6 +27,7 @@ mod profile;
 mod recording;
 mod speedscope;
 mod text;
+mod unread;
 
 use std::cell::OnceCell;
 use std::os::unix::fs::MetadataExt;
@@ -146,23 +147,6 @@ const FORMATS: &[ImportFormat] = &[
     },
 ];
 
-/// Profiles with addresses instead of names: what they are, how they start, and the commands that convert
-/// them.
-const ADDRESS_PROFILES: &[(&str, &[u8], &[&str])] = &[
-    ("heap dump of jemalloc in text form", b"heap_v2/", &[JEPROF]),
-    ("heap dump in text form", b"heap profile:", &[GOOGLE_PPROF, GO_PPROF]),
-    ("heap dump in text form", b"--- symbol", &[GOOGLE_PPROF, GO_PPROF]),
-    // The words 0, 3, 0 start a CPU profile of gperftools, in 64 and 32 bits.
-    (GPERFTOOLS, b"\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &[GOOGLE_PPROF]),
-    (GPERFTOOLS, b"\0\0\0\0\x03\0\0\0\0\0\0\0", &[GOOGLE_PPROF]),
-];
-const GPERFTOOLS: &str = "CPU profile of gperftools";
-const JEPROF: &str =
-    "convert it: jeprof --collapsed PROGRAM FILE > heap.folded (in jemalloc, or Debian's libjemalloc-dev)";
-const GOOGLE_PPROF: &str = "convert it: google-pprof --collapsed PROGRAM FILE > profile.folded (in gperftools, or Debian's \
-                            google-perftools)";
-const GO_PPROF: &str = "for a program in Go: go tool pprof -proto PROGRAM FILE > heap.pb.gz";
-
 /// Names of the compression formats that pmc does not decompress, the start of their files, and the command
 /// that decompresses them.
 const PACKED: &[(&str, &[u8], &str)] = &[
@@ -234,7 +218,7 @@ fn may_be_profile(start: &[u8]) -> bool {
     let content = ImportContent { bytes: start, keys: OnceCell::new() };
     // The keys by which formats in JSON differ may come later.
     is_object(start)
-        || address_profile(start).is_some()
+        || unread::find(start).is_some()
         || wide_encoding(start).is_some()
         || packed(start).is_some()
         || FORMATS.iter().any(|format| (format.is_format)(&content))
@@ -250,11 +234,6 @@ fn packed(bytes: &[u8]) -> Option<&'static (&'static str, &'static [u8], &'stati
     // A folded stack may begin with the text BZh, too.
     let is_text = |name: &str| name == "bzip2" && bytes.get(4..10) != Some(b"1AY&SY".as_slice());
     PACKED.iter().find(|(name, start, _)| bytes.starts_with(start) && !is_text(name))
-}
-
-/// Returns the row of [`ADDRESS_PROFILES`] for a file.
-fn address_profile(bytes: &[u8]) -> Option<&'static (&'static str, &'static [u8], &'static [&'static str])> {
-    ADDRESS_PROFILES.iter().find(|(_, start, _)| bytes.starts_with(start))
 }
 
 /// Returns the encoding of a text that is not in UTF-8, as `iconv` names it: from its byte order mark, or
@@ -284,15 +263,13 @@ fn unknown(path: &Path) -> Error {
 
 /// Returns the format of a file; `None` if pmc does not read it. `name` is the file's name for messages.
 fn recognize(bytes: &[u8], name: &str) -> Result<Option<&'static ImportFormat>> {
+    if let Some(format) = unread::find(bytes) {
+        return Err(format.error(name));
+    }
     if let Some((compression, _, unpack)) = packed(bytes) {
         return Err(Error::new(format!("{name}: compressed with {compression}"))
             .why("pmc decompresses only gzip and zstd")
             .try_this(format!("decompress the file: {unpack} FILE > PROFILE")));
-    }
-    if let Some((what, _, remedies)) = address_profile(bytes) {
-        let error =
-            Error::new(format!("{name}: a {what}")).why("it contains only addresses, no function names");
-        return Err(remedies.iter().fold(error, |error, remedy| error.try_this(*remedy)));
     }
     if let Some(encoding) = wide_encoding(bytes) {
         return Err(Error::new(format!("{name}: text in {encoding}"))

@@ -71,6 +71,10 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
     let (file, is_cut): (SpeedscopeFile, bool) = json::read(bytes, NEEDS, &mut profile)?;
     let frames: Vec<ImportId> =
         file.shared.frames.iter().map(|frame| location(&mut profile, frame)).collect();
+    // Values of one kind have one unit.
+    let mut units = file.profiles.iter().filter_map(|one| one.unit.as_deref());
+    let first_unit = units.next();
+    let are_events = units.any(|unit| Some(unit) != first_unit);
     for (number, one) in file.profiles.iter().enumerate() {
         let invalid = |what: String| ImportError::item("profile", number, what);
         if is_cut && number + 1 == file.profiles.len() && (one.kind.is_none() || one.unit.is_none()) {
@@ -78,7 +82,10 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             continue;
         }
         let unit = one.unit.as_deref().unwrap_or_default();
-        let (comm, tid, event) = thread_and_event(&one.name);
+        let (comm, tid, event) = match thread_and_event(&one.name) {
+            (name, None, None) if are_events => ("", None, Some(name)),
+            parts => parts,
+        };
         let event = profile.event(event.unwrap_or("weight"), unit)?;
         let thread = match tid {
             Some(tid) => profile.thread(tid, tid, comm)?,
@@ -151,10 +158,12 @@ fn location(profile: &mut ImportedProfile, frame: &SpeedscopeFrame) -> ImportId 
     let file = frame.file.as_deref().unwrap_or_default();
     let line = frame.line.unwrap_or(0.0) as u32;
     // Programs without debug information have a module instead of a file.
-    let is_module = line == 0 && !file.rsplit('/').next().unwrap_or_default().contains('.')
-        || file.contains(".so")
-        || file.starts_with('[');
-    let is_nameless = frame.name.starts_with('[') && frame.name.ends_with(']');
+    let is_module =
+        line == 0 && !file.is_empty() && !file.rsplit('/').next().unwrap_or_default().contains('.')
+            || file.contains(".so")
+            || file.starts_with('[');
+    // pmc writes `[libc.so.6]` for code of a module without a name. pyinstrument's `[self]` is a name.
+    let is_nameless = frame.name.starts_with('[') && frame.name.ends_with(']') && is_module;
     let is_kernel = file.starts_with("[kernel") || frame.name.starts_with("[kernel");
     let text = profile.text(file);
     let call = ImportedCall {
@@ -175,7 +184,7 @@ fn location(profile: &mut ImportedProfile, frame: &SpeedscopeFrame) -> ImportId 
 }
 
 /// Splits pmc's names of profiles, `comm (tid) event`, and py-spy's, `Thread 516 "comm"`. Others are names of
-/// threads.
+/// threads, or of events if the units of the profiles differ, as memray writes them.
 fn thread_and_event(name: &str) -> (&str, Option<i32>, Option<&str>) {
     let parts = name.rsplit_once(") ").and_then(|(thread, event)| {
         let (comm, tid) = thread.rsplit_once(" (")?;
@@ -221,6 +230,30 @@ mod tests {
         let values: Vec<u64> = evented.samples.iter().map(|sample| sample.value).collect();
         assert_eq!(values, [1_000_000, 2_000_000, 1_000_000]);
         assert_eq!(evented.samples[1].time, Some(6_000_000));
+    }
+
+    #[test]
+    fn profiles_of_different_units_are_events() {
+        let one = |name: &str, unit: &str| {
+            format!(r#"{{"type":"sampled","name":"{name}","unit":"{unit}","samples":[[0]],"weights":[5]}}"#)
+        };
+        let events = |profile: &ImportedProfile| -> Vec<String> {
+            profile.events.iter().map(|event| event.name.clone()).collect()
+        };
+        let memray = imported(&[one("Memory", "bytes"), one("Allocations", "none")].join(",")).unwrap();
+        assert_eq!(events(&memray), ["Memory (bytes)", "Allocations"]);
+        assert_eq!(memray.threads.len(), 1);
+        let threads = imported(&[one("main", "bytes"), one("io", "bytes")].join(",")).unwrap();
+        assert_eq!((events(&threads), threads.threads.len()), (vec!["weight (bytes)".to_owned()], 2));
+    }
+
+    #[test]
+    fn names_in_brackets_are_names_or_modules() {
+        let text = r#"{"shared":{"frames":[{"name":"[self]","file":null,"line":null},{"name":"[libc.so.6]","file":"/lib/libc.so.6"}]},
+            "profiles":[{"type":"sampled","unit":"none","samples":[[0],[1]],"weights":[1,2]}]}"#;
+        let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
+        let names: Vec<&str> = profile.calls.iter().map(|call| &**profile.get_text(call.name)).collect();
+        assert_eq!(names, ["[self]", ""]);
     }
 
     #[test]

@@ -1,0 +1,1 @@
+<?php \Shop\leaf(77);
