@@ -259,17 +259,5 @@ fn documentation_has_the_same_table() {
         let cells: Vec<String> = row.cells.iter().map(|cell| cell.text()).collect();
         table += &format!("| `{}` | {} | {} |\n", row.name, row.what, cells.join(" | "));
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reliability.md");
-    let document = fs::read_to_string(&path).expect("the page");
-    let start = "<!-- tests/privilege.rs writes this table -->\n";
-    let (before, rest) = document.split_once(start).expect("the start of the table");
-    let (former, after) = rest.split_once("\n\n").expect("the end of the table");
-    if std::env::var_os("PMC_BLESS").is_some() {
-        fs::write(&path, format!("{before}{start}{table}\n{after}")).expect("the page is written");
-    } else {
-        assert!(
-            format!("{former}\n") == table,
-            "docs/reliability.md: PMC_BLESS=1 rewrites the table to\n{table}"
-        );
-    }
+    kit::table_of_page("docs/reliability.md", "tests/privilege.rs", &table);
 }

@@ -421,6 +421,22 @@ pub fn need_tracefs(system: &str) -> bool {
     need("tracefs", is_there, &format!("there is no tracefs, or no permission to read its events/{system}"))
 }
 
+/// Compares a table with the one that a page of the documentation has below the line `<!-- SOURCE writes this
+/// table -->`. With `PMC_BLESS=1`, writes it there instead.
+#[track_caller]
+pub fn table_of_page(page: &str, source: &str, table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let document = std::fs::read_to_string(&path).expect("the page");
+    let start = format!("<!-- {source} writes this table -->\n");
+    let (before, rest) = document.split_once(&start).expect("the start of the table");
+    let (former, after) = rest.split_once("\n\n").expect("the end of the table");
+    if std::env::var_os("PMC_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}{start}{table}\n{after}")).expect("the page is written");
+    } else {
+        assert!(format!("{former}\n") == table, "{page}: PMC_BLESS=1 rewrites the table to\n{table}");
+    }
+}
+
 /// Compares text with `tests/data/golden/NAME`. With `PMC_BLESS=1`, writes that file instead.
 #[track_caller]
 pub fn golden(name: &str, got: &str) {

@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::kit::burn::busy_shell;
 use crate::kit::{self, Ran};
 
+mod capabilities;
+mod channels;
 mod outputs;
 
 const OTHER_USER: u32 = 65534;

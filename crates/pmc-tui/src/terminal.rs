@@ -21,10 +21,11 @@ use ratatui::crossterm::terminal::{
     disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use super::ScreenMessage;
 use super::answer::AnswerFilter;
+use pmc_sys::sys::wait;
 use pmc_text::terminal::Stream;
 
 /// The output for frames. It is never dropped, because ratatui's `Drop` prints to stderr if it cannot show
@@ -129,10 +130,8 @@ pub(super) fn read(sender: Sender<ScreenMessage>, asked: bool) {
         let stdin = io::stdin();
         loop {
             let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-            match poll(&mut fds, None) {
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(_) => break,
+            if wait::poll(&mut fds, None).is_err() {
+                break;
             }
             let gone = fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
             if gone {

@@ -18,7 +18,7 @@ mod tools;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 use serde_json::{Map, Value as Json, json};
 
@@ -27,9 +27,10 @@ use crate::cli::mcp::McpArgs;
 use pmc_command::options::settings::RecordingSettings;
 use pmc_recording::recording::launch;
 use pmc_symbols::symbol::SymbolOptions;
-use pmc_sys::error::{Error, Exit, Result};
+use pmc_symbols::worker_threads::STACK;
+use pmc_sys::error::{Error, Exit, Result, kernel_message};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::sys::{descriptor, waits_again};
+use pmc_sys::sys::{descriptor, wait};
 use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 use protocol::{ToolHost, ToolResult};
 use runs::RunContext;
@@ -117,14 +118,23 @@ impl Read for ClientInput {
                 }
             }
             let mut fds = [PollFd::new(&self.file, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
-            match poll(&mut fds, None) {
-                Err(error) if waits_again(error) => continue,
-                Err(error) => return Err(error.into()),
-                Ok(_) if fds[0].revents().is_empty() => continue,
-                Ok(_) => return self.file.read(buffer),
+            // A reader would repeat after EINTR.
+            wait::poll(&mut fds, None).map_err(|error| io::Error::other(kernel_message(&error.into())))?;
+            if !fds[0].revents().is_empty() {
+                return self.file.read(buffer);
             }
         }
     }
+}
+
+/// Reads a recording in a thread, which gives up the capabilities that the server needs to record.
+fn read(answer: impl FnOnce() -> Result<AgentAnswer> + Send) -> Result<AgentAnswer> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("reader".into()).stack_size(STACK);
+        let thread =
+            thread.spawn_scoped(scope, answer).map_err(|error| Error::io("starting a thread", error))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Returns the streams of the protocol. Their descriptors 0 and 1 then lead to `/dev/null`, so that commands
@@ -175,13 +185,15 @@ impl McpServer<'_> {
         let symbols = &self.request.symbols;
         let running = RunContext { server: self.request, limit };
         let (answer, exit) = match call {
-            ToolCall::Hot(arguments) => return recordings::hot(&arguments, symbols, limit),
-            ToolCall::Tree(arguments) => return recordings::tree(&arguments, symbols, limit),
-            ToolCall::Source(arguments) => return recordings::source(&arguments, symbols, limit),
-            ToolCall::Waits(arguments) => return recordings::waits(&arguments, symbols, limit),
-            ToolCall::Locks(arguments) => return recordings::locks(&arguments, symbols, limit),
-            ToolCall::Diff(arguments) => return recordings::diff(&arguments, symbols, limit),
-            ToolCall::Timeline(arguments) => return recordings::timeline(&arguments, symbols, limit),
+            ToolCall::Hot(arguments) => return read(|| recordings::hot(&arguments, symbols, limit)),
+            ToolCall::Tree(arguments) => return read(|| recordings::tree(&arguments, symbols, limit)),
+            ToolCall::Source(arguments) => return read(|| recordings::source(&arguments, symbols, limit)),
+            ToolCall::Waits(arguments) => return read(|| recordings::waits(&arguments, symbols, limit)),
+            ToolCall::Locks(arguments) => return read(|| recordings::locks(&arguments, symbols, limit)),
+            ToolCall::Diff(arguments) => return read(|| recordings::diff(&arguments, symbols, limit)),
+            ToolCall::Timeline(arguments) => {
+                return read(|| recordings::timeline(&arguments, symbols, limit));
+            }
             ToolCall::Doctor => {
                 let McpRequest { allows_record, max_seconds, max_size, .. } = self.request;
                 let server =

@@ -25,6 +25,7 @@ use pmc_sys::abi::KallsymsLine;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::probe_event::{PROBE_LISTS, ProbeEvent, ProbeList, ProbeListError};
+use pmc_sys::sys::credentials;
 use pmc_text::text::{glob, shell_word};
 use pmc_view::probe::{PlaceVariables, ProbeRow};
 
@@ -38,6 +39,8 @@ const BUSY_WAIT: Duration = Duration::from_millis(50);
 /// Fails if a place or a variable does not exist, or if tracefs cannot be read or changed.
 pub(super) fn run(request: &ProbeRequest) -> Result<Exit> {
     say::be_quiet(request.is_quiet);
+    // The kernel checks only the permissions of the files in tracefs.
+    credentials::keep_for_reading();
     let host = Host::live();
     if !request.deletes.is_empty() {
         delete(request, &host)?;

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pmc_sys::error::{Error, Result};
-use pmc_sys::sys::lacks_resources;
+use pmc_sys::sys::{lacks_resources, wait};
 use pmc_view::openmetrics;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 /// The server and its current page.
@@ -77,9 +77,10 @@ fn serve(listener: &TcpListener, page: &RwLock<String>) {
         let mut fds = vec![PollFd::new(listener, PollFlags::IN)];
         fds.extend(clients.iter().map(|client| PollFd::new(&client.stream, client.waits_for())));
         let left = clients.first().map(|oldest| PATIENCE.saturating_sub(oldest.since.elapsed()));
-        let left = left.and_then(|left| Timespec::try_from(left).ok());
-        // After an error, such as EINTR, all clients are tried.
-        let _ = poll(&mut fds, left.as_ref());
+        // After the time for a client, all clients are tried.
+        if wait::poll(&mut fds, left).is_err() {
+            return;
+        }
         let is_connecting = !fds[0].revents().is_empty();
         clients.retain_mut(|client| {
             // A client that fails or is done is dropped, which closes its connection.

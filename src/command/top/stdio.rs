@@ -6,7 +6,7 @@
 use std::io::{BufWriter, Write, stdout};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use super::request::TopRequest;
 use pmc_analysis::analysis::live::names::NameLookup;
@@ -14,7 +14,7 @@ use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
 use pmc_analysis::session::live::LiveState;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::sys::waits_again;
+use pmc_sys::sys::wait as waiting;
 
 /// Maximum time to wait for names before the last table is printed.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -87,14 +87,8 @@ fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<
         if left.is_zero() || shared.is_over() {
             return Ok(None);
         }
-        let nap = Timespec::try_from(left.min(LOOK)).ok();
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&out, PollFlags::empty())];
-        match poll(&mut fds, nap.as_ref()) {
-            Err(error) if !waits_again(error) => {
-                return Err(Error::io("waiting", std::io::Error::from(error)));
-            }
-            _ => {}
-        }
+        waiting::poll(&mut fds, Some(left.min(LOOK))).map_err(|error| Error::io("waiting", error))?;
         // The reader has closed the pipe. poll reports this even if pmc does not write.
         if fds[1].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
             return Err(Error::output("the table", std::io::ErrorKind::BrokenPipe.into()));

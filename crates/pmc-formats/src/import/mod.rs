@@ -37,6 +37,7 @@ use error::ImportError;
 use pmc_perfdata::perfdata::{FeatureNumber, OpenedInput, PerfdataError, Reader};
 use pmc_symbols::symbol::OriginalFacts;
 use pmc_sys::error::{Error, Result, say};
+use pmc_sys::sys::credentials;
 use pmc_text::text::clean;
 use profile::ImportedProfile;
 
@@ -195,7 +196,10 @@ pub fn open_recording(path: impl AsRef<Path>, content: &str) -> Result<Reader> {
     }
 }
 
+/// Opens a file. From here on, the thread parses what others wrote, so it gives up the capabilities that only
+/// measuring needs.
 fn open_any(path: &Path) -> Result<OpenedInput, PerfdataError> {
+    credentials::keep_for_reading();
     Reader::open_any(path, |start| may_be_profile(start).then_some(MOST_BYTES))
 }
 

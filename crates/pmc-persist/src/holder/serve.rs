@@ -20,7 +20,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, chmod};
 use rustix::net::sockopt::{socket_acceptconn, socket_peercred, socket_type};
 use rustix::net::{
@@ -41,7 +41,7 @@ use pmc_sys::host::Host;
 use pmc_sys::sys::cpu_watch::CpuWatch;
 use pmc_sys::sys::credentials::Limits;
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::sys::{background, descriptor, lacks_resources, limits, waits_again};
+use pmc_sys::sys::{background, descriptor, lacks_resources, limits, wait};
 
 /// Maximum time from the connection to the request.
 const TIME_TO_ASK: Duration = Duration::from_secs(2);
@@ -227,11 +227,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
             fds.extend(watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::empty())));
             fds.extend(clients.iter().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            let left = left.and_then(|left| Timespec::try_from(left).ok());
-            match poll(&mut fds, left.as_ref()) {
-                Err(error) if !waits_again(error) => return Err(Error::io("waiting for requests", error)),
-                _ => {}
-            }
+            wait::poll(&mut fds, left).map_err(|error| Error::io("waiting for requests", error))?;
             fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<bool>>()
         };
         if let Some(caught) = signals.next() {

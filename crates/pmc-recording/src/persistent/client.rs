@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -18,7 +18,7 @@ use super::{LostEntry, PersistentEntry};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::persistent::RUN_DIRECTORY;
-use pmc_sys::sys::{output_file, signal, waits_again};
+use pmc_sys::sys::{output_file, signal, wait as waiting};
 
 /// Maximum time to wait for an answer. It is long because opening tracepoints on every CPU of a large machine
 /// takes seconds.
@@ -256,18 +256,13 @@ fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(Holder
 /// Returns `TimedOut`, or `Interrupted` if such a signal ends the wait.
 fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
     let signals = signal::pending(&signal::ENDING)?;
-    loop {
-        let mut fds = vec![PollFd::new(&signals, PollFlags::IN)];
-        fds.extend(socket.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)));
-        let left = until.saturating_duration_since(Instant::now());
-        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            // If an answer and a signal have both arrived, the answer takes precedence.
-            Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(()),
-            Ok(_) => return Err(io::ErrorKind::Interrupted.into()),
-            Err(error) if waits_again(error) => {}
-            Err(error) => return Err(error.into()),
-        }
+    let mut fds = vec![PollFd::new(&signals, PollFlags::IN)];
+    fds.extend(socket.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)));
+    match waiting::poll(&mut fds, Some(until.saturating_duration_since(Instant::now())))? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        // If an answer and a signal have both arrived, the answer takes precedence.
+        _ if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => Ok(()),
+        _ => Err(io::ErrorKind::Interrupted.into()),
     }
 }
 

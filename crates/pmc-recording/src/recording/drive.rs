@@ -17,7 +17,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 
 use super::control::{Control, ControlCommand};
 use super::ended_at_exec::ExecEnds;
@@ -37,7 +37,7 @@ use pmc_sys::sys::clock::monotonic_ns;
 use pmc_sys::sys::cpu_watch::CpuWatch;
 use pmc_sys::sys::process::{PausedChild, RunningCommand};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::sys::waits_again;
+use pmc_sys::sys::wait;
 
 /// Interval between checks for reservations, and for the end of threads that are not our children.
 const TICK_NS: u64 = 100_000_000;
@@ -492,22 +492,20 @@ impl Poller {
     ) -> Result<WakeReasons> {
         let failed = |error: rustix::io::Errno| Error::io("waiting", io::Error::from(error));
         let left = until.map(|at| Duration::from_nanos(at.saturating_sub(monotonic_ns())));
-        let left = left.and_then(|left| Timespec::try_from(left).ok());
         let mut set = [PollFd::new(&self.all, PollFlags::IN)];
         let mut woken = WakeReasons::default();
-        match poll(&mut set, left.as_ref()) {
-            Ok(0) => return Ok(woken),
-            Err(error) if waits_again(error) => return Ok(woken),
-            Ok(_) => {}
-            Err(error) => return Err(failed(error)),
+        if wait::poll(&mut set, left).map_err(failed)? == 0 {
+            return Ok(woken);
         }
         let nothing = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
         let mut events = [nothing; 64];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let count = match epoll::wait(&self.all, &mut events[..], Some(&at_once)) {
             Ok(count) => count,
-            Err(error) if waits_again(error) => 0,
-            Err(error) => return Err(failed(error)),
+            Err(error) => {
+                wait::failed(error).map_err(failed)?;
+                0
+            }
         };
         for event in &events[..count] {
             let (flags, number) = (event.flags, event.data.u64());

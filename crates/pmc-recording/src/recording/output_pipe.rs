@@ -10,15 +10,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use pmc_sys::sys::process::Streams;
-use pmc_sys::sys::waits_again;
+use pmc_sys::sys::wait;
 
 /// Maximum time to wait for other processes that keep the pipe open after the command's end but write
 /// nothing.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The pipe of one run.
 #[derive(Debug)]
@@ -68,10 +69,9 @@ impl OutputPipe {
 fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over: &AtomicBool) {
     let mut bytes = vec![0; 1 << 16];
     loop {
-        match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&PATIENCE)) {
+        match wait::poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(PATIENCE)) {
             Ok(0) if is_over.load(Ordering::Relaxed) => break,
             Ok(0) => continue,
-            Err(error) if waits_again(error) => continue,
             Ok(_) => {}
             Err(_) => break,
         }

@@ -36,6 +36,7 @@ use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock::monotonic_ns;
+use pmc_sys::sys::credentials;
 use pmc_sys::sys::process::{self, CommandOutcome, PausedChild, Streams};
 
 /// Usual time between two drains in nanoseconds, if no ring is half full earlier.
@@ -175,6 +176,8 @@ pub fn run<H: RecordHandler>(
         threads: threads.clone(),
         command,
     })?;
+    // All events are open, and the command has been forked.
+    credentials::keep_for_reading();
     let mut stream = RecordStream {
         plan: &plan,
         host,

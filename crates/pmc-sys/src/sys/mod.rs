@@ -32,6 +32,7 @@ pub mod sandbox;
 pub mod signal;
 pub mod standard_input;
 pub mod standard_output;
+pub mod wait;
 
 /// Returns the symbolic name of an errno, such as `ENOENT` (`errno(3)`).
 pub fn errno_name(number: i32) -> Option<&'static str> {
@@ -52,13 +53,6 @@ pub fn errno_name(number: i32) -> Option<&'static str> {
 /// 64 KiB.
 pub fn page_size() -> usize {
     rustix::param::page_size()
-}
-
-/// Whether waiting for descriptors (`poll`, `epoll_wait`) may succeed if repeated: a signal arrived, or the
-/// kernel lacked memory.
-pub fn waits_again(error: rustix::io::Errno) -> bool {
-    use rustix::io::Errno;
-    matches!(error, Errno::INTR | Errno::AGAIN | Errno::NOMEM)
 }
 
 /// Whether a connection could not be accepted because descriptors or memory are exhausted. The connection

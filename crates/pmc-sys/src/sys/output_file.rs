@@ -32,7 +32,7 @@ use rustix::process::geteuid;
 
 use super::regular_file::{HeldFolder, is_trusted_owner, unsuitable};
 use super::replacement::Replacement;
-use super::{descriptor, signal, waits_again};
+use super::{descriptor, signal, wait};
 
 /// The file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,15 +256,14 @@ impl OutputPlace {
 /// # Errors
 /// Returns `EINTR` if a signal that ends pmc is pending and there was no room for two seconds.
 pub fn wait_for_room(file: &File) -> io::Result<()> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    const STEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    use rustix::event::{PollFd, PollFlags};
+    const STEP: Duration = Duration::from_millis(100);
     let mut steps = 0;
     loop {
-        match poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&STEP)) {
+        match wait::poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(STEP)) {
             Ok(0) if steps >= 20 => return Err(rustix::io::Errno::INTR.into()),
             Ok(0) => steps += u32::from(signal::is_pending(&signal::ENDING_AND_QUIT)),
             Ok(_) => return Ok(()),
-            Err(error) if waits_again(error) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -7,7 +7,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
+
+use super::wait;
 
 /// The interrupt key.
 pub const INT: i32 = libc::SIGINT;
@@ -122,10 +124,7 @@ impl Signals {
                 return Ok(caught);
             }
             let mut fds = [PollFd::new(self, PollFlags::IN)];
-            match poll(&mut fds, None) {
-                Err(error) if !super::waits_again(error) => return Err(error.into()),
-                _ => {}
-            }
+            wait::poll(&mut fds, None)?;
         }
     }
 }

@@ -1,12 +1,16 @@
 //! Detects whether there is data on standard input.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use rustix::io::ioctl_fionread;
 use rustix::stdio::stdin;
 
+use super::wait;
+
 /// Time to wait for data before telling the user that pmc is waiting.
-const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether standard input is a nonempty file, or a pipe with data. For a pipe, waits for the first byte or
 /// the end, and calls `waiting` if neither arrives within two seconds. Returns `false` for a terminal, a
@@ -19,10 +23,10 @@ pub fn has_input(waiting: impl FnOnce()) -> bool {
         FileType::Fifo => {
             let input = stdin();
             let mut waits = [PollFd::new(&input, PollFlags::IN)];
-            if poll(&mut waits, Some(&PATIENCE)).is_ok_and(|ready| ready == 0) {
+            if wait::poll(&mut waits, Some(PATIENCE)) == Ok(0) {
                 waiting();
             }
-            while poll(&mut waits, None).is_err_and(super::waits_again) {}
+            let _ = wait::poll(&mut waits, None);
             ioctl_fionread(input).is_ok_and(|bytes| bytes > 0)
         }
         _ => false,

@@ -220,10 +220,16 @@ impl RunningDisassembler {
         let stream = self.stream.get_mut();
         stream.until = Instant::now() + PATIENCE;
         let sent = stream.write_all(&message);
+        // If the message did not arrive whole, the process waits for the rest, and nothing answers. Only a
+        // process that no longer reads may have said why.
+        let is_lost = sent.as_ref().is_err_and(|error| !is_closed(error.kind()));
         let mut all: Vec<DecodedCode> = Vec::with_capacity(count);
         for code in &codes[..count] {
             // A process that cannot give up its privileges says so without reading the request.
-            let reply = messages::read_reply(&mut self.stream, code);
+            let reply = match is_lost {
+                true => Err(io::ErrorKind::Other.into()),
+                false => messages::read_reply(&mut self.stream, code),
+            };
             all.push(match reply {
                 Ok(reply) => reply.map_err(DisassemblyError::SetUp),
                 Err(error) => Err(DisassemblyError::Failed {
@@ -252,12 +258,17 @@ impl RunningDisassembler {
         match error.kind() {
             io::ErrorKind::InvalidData => "its answer is invalid".to_owned(),
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "it did not answer in time".to_owned(),
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+            kind if kind == io::ErrorKind::UnexpectedEof || is_closed(kind) => {
                 ended.map_or_else(|_| "it ended".to_owned(), |status| format!("it ended with {status}"))
             }
             _ => kernel_message(error),
         }
     }
+}
+
+/// Whether a write failed because the process has closed its end.
+fn is_closed(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 impl Drop for RunningDisassembler {
