@@ -14,6 +14,7 @@ use crate::kit::{self, Ran};
 
 mod capabilities;
 mod channels;
+mod memory;
 mod outputs;
 
 const OTHER_USER: u32 = 65534;

@@ -28,8 +28,8 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use memmap2::Mmap;
 
-use super::page_size;
 use super::regular_file::open_regular;
+use super::{memory, page_size};
 
 /// Maximum size of a file that consists mostly of holes, which cost their owner no disk space.
 const LARGEST_SPARSE: u64 = 1 << 30;
@@ -59,7 +59,7 @@ impl FileMap {
     /// Maps an open file.
     ///
     /// # Errors
-    /// Returns the errors of `mmap(2)`. Fails for a large file that consists mostly of holes, because reading
+    /// Returns the errors of `mmap(2)`; `ENOMEM` also if a limit would leave no room. Fails for a large file that consists mostly of holes, because reading
     /// terabytes of zeros would take hours.
     pub fn new(file: &File) -> io::Result<Self> {
         let about = file.metadata()?;
@@ -68,6 +68,9 @@ impl FileMap {
         }
         if about.len() > LARGEST_SPARSE.max((about.blocks() * 512).saturating_mul(SPARSE)) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the file consists mostly of holes"));
+        }
+        if !memory::has_room(about.len()) {
+            return Err(rustix::io::Errno::NOMEM.into());
         }
         install_handler();
         // SAFETY: a private read-only mapping. Another process may change the file at any time, so every

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 use pmc_analysis::session::Module;
 use pmc_symbols::symbol::{self, SymbolOptions, locate};
 use pmc_symbols::unwind::UnwindTables;
-use pmc_sys::sys::clock;
+use pmc_sys::error::{Warning, say};
+use pmc_sys::sys::{clock, memory};
 
 /// Maximum size of the cached tables in bytes. If they exceed it, all tables are dropped and read again as
 /// needed.
@@ -129,6 +130,14 @@ impl TableCache {
     }
 }
 
+fn no_room(limit: u64) -> Warning {
+    Warning::note_once(format!(
+        "stacks of large programs will be unwound when the file is read: the address space is limited to {} KiB",
+        limit >> 10
+    ))
+    .advise("ulimit -v unlimited, to unwind them while recording")
+}
+
 fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::SymbolModule)> {
     let (requests, taken) = channel::<(u32, symbol::SymbolModule)>();
     let read = move || {
@@ -137,6 +146,16 @@ fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::SymbolModule)> {
         while let Ok((number, module)) = taken.recv() {
             let found = locate::locate(&module, &options);
             let debug = found.debug.as_deref();
+            // The tables take at most half the size of their file.
+            let bytes = found.binary.as_ref().map_or(0, |binary| binary.len()) + debug.map_or(0, <[u8]>::len);
+            if let Some(limit) = memory::address_space_limit().filter(|_| !memory::has_room(bytes as u64 / 2))
+            {
+                say::warn(no_room(limit));
+                // The state stays, so that the samples keep their stack copies.
+                shared.lock().reading -= 1;
+                shared.done.notify_all();
+                continue;
+            }
             let tables = found.binary.as_ref().and_then(|binary| {
                 Some(UnwindTables::read(binary, debug)?.with_program(Arc::new(binary.clone())))
             });
