@@ -59,8 +59,8 @@ impl FileMap {
     /// Maps an open file.
     ///
     /// # Errors
-    /// Returns the errors of `mmap(2)`; `ENOMEM` also if a limit would leave no room. Fails for a large file that consists mostly of holes, because reading
-    /// terabytes of zeros would take hours.
+    /// Returns the errors of `mmap(2)`; `ENOMEM` also if a limit would leave no room. Fails for a large file
+    /// that consists mostly of holes, because reading terabytes of zeros would take hours.
     pub fn new(file: &File) -> io::Result<Self> {
         let about = file.metadata()?;
         if about.len() == 0 {

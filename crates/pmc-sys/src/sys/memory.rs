@@ -1,9 +1,9 @@
 //! Settings of the C library's allocator, and what happens if a limit leaves no memory.
 //!
 //! A limit of the address space (`ulimit -v`) also counts files that are mapped. Other users decide how large
-//! their programs are, so pmc maps a file, and builds tables from it, only if there [is
-//! room](has_room). Everything else that pmc allocates is small. If even that fails, [`LimitedAllocator`] ends
-//! pmc with a message.
+//! their programs are, so pmc maps a file, and builds tables from it, only if there [is room](has_room).
+//! Everything else that pmc allocates is small. If even that fails, [`LimitedAllocator`] ends pmc with a
+//! message.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;

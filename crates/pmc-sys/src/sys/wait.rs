@@ -24,8 +24,8 @@ thread_local! {
 /// of descriptors that are ready, or 0 when the time is over.
 ///
 /// # Errors
-/// Returns the kernel's error. Returns an error that may pass (`EINTR`, `EAGAIN`, `ENOMEM`) only if it was the
-/// result of [`MOST_FAILED_WAITS`] waits of this thread in a row, which takes about five seconds.
+/// Returns the kernel's error. Returns an error that may pass (`EINTR`, `EAGAIN`, `ENOMEM`) only if it was
+/// the result of [`MOST_FAILED_WAITS`] waits of this thread in a row, which takes about five seconds.
 pub fn poll(fds: &mut [PollFd<'_>], time: Option<Duration>) -> Result<usize, Errno> {
     let until = time.and_then(|time| Instant::now().checked_add(time));
     loop {
