@@ -127,7 +127,7 @@ fn command_that_cannot_be_prepared_is_reported() {
 #[test]
 fn disassembler_that_cannot_give_up_its_privileges_is_reported() {
     let Some(scene) = Scene::new() else { return };
-    for case in scene.cases(|name| ["annotate", "script-code", "archive"].contains(&name)) {
+    for case in scene.cases(|name| ["annotate", "script-code"].contains(&name)) {
         for call in ["seccomp", "capset", "close_range"] {
             let fault = Fault { call: call.to_owned(), nth: 1, in_child: true, error: ("EIO", 5) };
             let (verdict, run) = scene.try_fault(&case, &fault);

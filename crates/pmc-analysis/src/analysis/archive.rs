@@ -211,6 +211,8 @@ fn section(
             add(&locate(&session.history, SampledAddress { in_call: false, ..*address }), false);
         }
     }
+    // The samples are no longer needed, and take as much memory as the symbols.
+    let Analysis { mut symbols, .. } = analysis;
     let meter = progress.begin("collecting symbols and code", 0);
     let at = |p: SymbolProgress| meter.at(p.done as u64, p.total as u64);
     let section = symbols.symbolizer.archive(modules.into_values().collect(), request.content, facts, &at);

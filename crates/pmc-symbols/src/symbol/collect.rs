@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   queries   --> names, placeholders, lines, inlined functions
-//!   executed  --> functions --> code --> instructions --> lines, names of their targets
+//!   executed  --> functions --> code --scan--> instructions --> lines, names of their targets
 //!   data      --> variables; with debug data: all variables of the module
 //!   lines     --> source excerpts
 //! ```
@@ -14,20 +14,19 @@ use pmc_sys::error::Advice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
-
-use super::archive::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_in, answers_of};
+use super::archive::answers::{
+    AnswerRun, FrameWriter, SymbolWriter, TextColumnWriter, answers_in, answers_of,
+};
 use super::archive::format::{ModuleData, ModuleKey};
-use super::archive::{self, ArchiveError, OriginalFacts};
-use super::code::disassemble::{self, Flow, Instruction, Syntax};
+use super::archive::{self, ArchiveError, OriginalFacts, SectionWriter};
+use super::code::scan::{AddressOperand, ScannedInstruction, scan};
 use super::code::{LONGEST_INSTRUCTION, MOST_CODE, MachineCode, NoCode};
 use super::dwarf::lines::LineFrame;
 use super::files::source_text::SourceFolders;
-use super::module::{ModuleId, SymbolQuery};
-use super::name_sources::{ModuleSources, Placeholder};
+use super::module::{ModuleId, SymbolModuleKind, SymbolQuery};
+use super::name_sources::{ModuleSources, Placeholder, Placeholders};
 use super::symbolizer::{SymbolProgress, Symbolizer};
-use super::tables::table::OwnedSymbol;
+use super::tables::table::{OwnedSymbol, Symbol};
 use crate::worker_threads;
 
 /// Number of lines before a line with code that listings may show.
@@ -70,7 +69,7 @@ impl Symbolizer {
     /// # Errors
     /// Fails if the archive cannot be compressed.
     pub fn archive(
-        &self,
+        &mut self,
         requests: Vec<ArchiveRequest>,
         content: ArchiveContent,
         facts: &OriginalFacts,
@@ -87,21 +86,50 @@ impl Symbolizer {
             })
             .or_insert((key, request));
         }
-        // Finding remedies may query the package manager, which takes long, so do it in parallel.
         let modules: Vec<ModuleId> = by_key.values().map(|(_, request)| request.module).collect();
-        worker_threads::inside(|| modules.par_iter().for_each(|module| drop(self.remedy(*module))));
+        self.find_packages(&modules);
         let total = by_key.len();
-        let collect = |(at, (key, request)): (usize, (ModuleKey, ArchiveRequest))| {
-            progress(SymbolProgress { done: at, total });
-            worker_threads::inside(|| ModuleCollector::new(self, &request, content).finish(key, request))
-        };
-        let modules: Vec<ModuleData> = by_key.into_values().enumerate().map(collect).collect();
-        archive::encode(&modules, facts, archive::LEVEL)
+        let mut section = SectionWriter::new(facts, archive::LEVEL)?;
+        for (done, (key, request)) in by_key.into_values().enumerate() {
+            progress(SymbolProgress { done, total });
+            let (id, name) = (request.module, self.placeholder_name(request.module));
+            let collect = || ModuleCollector::new(self, id, content, &name).finish(key, request);
+            let data = worker_threads::inside(collect);
+            self.forget_tables(id);
+            section.add(&data)?;
+        }
+        section.finish()
     }
 }
 
 /// The lines to include, by source file.
 type WantedLines = BTreeMap<String, BTreeSet<u32>>;
+
+/// The addresses in the operands of instructions, in any order.
+#[derive(Default)]
+struct OperandAddresses {
+    targets: Vec<u64>,
+    slots: Vec<u64>,
+    data: Vec<u64>,
+}
+
+impl OperandAddresses {
+    fn add(&mut self, operand: AddressOperand) {
+        let (list, address) = match operand {
+            AddressOperand::Target(address) => (&mut self.targets, address),
+            AddressOperand::Slot(address) => (&mut self.slots, address),
+            AddressOperand::Data(address) => (&mut self.data, address),
+        };
+        list.push(address);
+    }
+
+    fn sort(&mut self) {
+        for list in [&mut self.targets, &mut self.slots, &mut self.data] {
+            list.sort_unstable();
+            list.dedup();
+        }
+    }
+}
 
 /// Collects the data of a module.
 struct ModuleCollector<'a> {
@@ -109,37 +137,45 @@ struct ModuleCollector<'a> {
     id: ModuleId,
     sources: &'a ModuleSources,
     content: ArchiveContent,
-    /// The part of placeholder names that identifies the module.
-    name: String,
     data: ModuleData,
     texts: TextColumnWriter,
     symbols: SymbolWriter,
     frames: FrameWriter,
-    variables: Vec<(u64, Option<u32>)>,
-    slots: Vec<(u64, Option<u32>)>,
+    /// Finds names for code without a symbol.
+    areas: Option<Placeholders<'a>>,
+    functions: Vec<AnswerRun>,
+    placeholders: Vec<AnswerRun>,
+    variables: Vec<AnswerRun>,
+    slots: Vec<AnswerRun>,
     /// Addresses of instructions in functions whose code is included, in the module's own address space.
+    /// Empty if the module has no line information, which is the only use for them.
     instructions: Vec<u64>,
-    /// Addresses to which instructions refer.
-    targets: Vec<u64>,
+    has_lines: bool,
+    operands: OperandAddresses,
     wanted_lines: WantedLines,
 }
 
 impl<'a> ModuleCollector<'a> {
-    fn new(symbolizer: &'a Symbolizer, request: &ArchiveRequest, content: ArchiveContent) -> Self {
+    /// `name` is the part of placeholder names that identifies the module.
+    fn new(symbolizer: &'a Symbolizer, id: ModuleId, content: ArchiveContent, name: &'a str) -> Self {
+        let sources = symbolizer.sources(id);
         Self {
             symbolizer,
-            id: request.module,
-            sources: symbolizer.sources(request.module),
+            id,
+            sources,
             content,
-            name: symbolizer.placeholder_name(request.module),
             data: ModuleData::default(),
             texts: TextColumnWriter::default(),
             symbols: SymbolWriter::default(),
             frames: FrameWriter::default(),
+            areas: sources.placeholders(name),
+            functions: Vec::new(),
+            placeholders: Vec::new(),
             variables: Vec::new(),
             slots: Vec::new(),
             instructions: Vec::new(),
-            targets: Vec::new(),
+            has_lines: sources.quality().found().lines,
+            operands: OperandAddresses::default(),
             wanted_lines: WantedLines::new(),
         }
     }
@@ -157,7 +193,7 @@ impl<'a> ModuleCollector<'a> {
             if let Some(address) = self.sources.file_address(query) {
                 let variable = self.sources.find_variable(query).map(OwnedSymbol::from);
                 let number = variable.map(|symbol| self.symbol(&symbol));
-                self.variables.push((address, number));
+                self.variables.push(AnswerRun::at(address, number));
             }
         }
         if self.content.code {
@@ -174,10 +210,12 @@ impl<'a> ModuleCollector<'a> {
     /// Adds the code of all functions that were executed, and of executed addresses outside of functions.
     fn code(&mut self, executed: &[SymbolQuery]) {
         let mut pieces: Vec<MachineCode> = Vec::new();
+        let addresses = executed.iter().filter_map(|query| self.sources.address(*query));
+        let mut others: BTreeSet<u64> = addresses.collect();
         for (start, size) in self.functions(executed) {
             match self.read_code(start, size) {
                 Ok(mut code) => {
-                    self.instructions_of(&mut code, size);
+                    self.instructions_of(&mut code, size, &mut others);
                     pieces.push(code);
                 }
                 Err(NoCode { why, remedy }) => {
@@ -188,30 +226,30 @@ impl<'a> ModuleCollector<'a> {
                 }
             }
         }
-        self.instructions.sort_unstable();
-        self.instructions.dedup();
-        let addresses = executed.iter().filter_map(|query| self.sources.address(*query));
-        let others = addresses.filter(|address| self.instructions.binary_search(address).is_err());
-        let code = |address| self.symbolizer.code_at(self.id, address, LONGEST_INSTRUCTION);
-        let others: Vec<MachineCode> = others.filter_map(code).collect();
-        let codes: Vec<_> = others.iter().map(|code| (self.id, code)).collect();
-        for instruction in self.symbolizer.first_instructions(&codes).iter().flatten() {
-            self.targets_of(instruction);
+        let (symbolizer, id) = (self.symbolizer, self.id);
+        let code = |address| symbolizer.code_at(id, address, LONGEST_INSTRUCTION);
+        for code in others.into_iter().filter_map(code) {
+            let ScannedInstruction { size, operand } = scan(code.machine, &code.bytes, code.start);
+            self.add_operand(&code, size, operand);
+            pieces.push(code);
         }
-        pieces.extend(others);
-        for code in join(pieces) {
+        self.sources.release_files();
+        let pieces = join(pieces);
+        self.data.code_bytes.reserve_exact(pieces.iter().map(|code| code.bytes.len()).sum());
+        for code in pieces {
             self.add_piece(&code);
         }
+        self.operand_names();
+        self.sources.release_files();
     }
 
     /// Returns start and size of the functions at these queries.
     fn functions(&self, executed: &[SymbolQuery]) -> BTreeSet<(u64, u64)> {
         let symbols = self.sources.find_all(executed);
-        let placeholders = self.sources.placeholders(&self.name);
         let function = |(query, symbol): (&SymbolQuery, Option<OwnedSymbol>)| match symbol {
             Some(symbol) => Some((symbol.start, symbol.end.wrapping_sub(symbol.start))),
             None => {
-                let found = placeholders.as_ref()?.find(self.sources.file_address(*query)?)?;
+                let found = self.areas.as_ref()?.find(self.sources.file_address(*query)?)?;
                 found.function.map(|(start, end)| (start, end.wrapping_sub(start)))
             }
         };
@@ -225,46 +263,113 @@ impl<'a> ModuleCollector<'a> {
         longer.or_else(|_| self.symbolizer.code(self.id, start, size, None))
     }
 
-    /// Adds the instructions in the first `size` bytes of a function, and drops the bytes after the last one.
-    fn instructions_of(&mut self, code: &mut MachineCode, size: u64) {
+    /// Adds the instructions that start in the first `size` bytes of a function, and drops the bytes after
+    /// the last one. Removes their addresses from `others`.
+    fn instructions_of(&mut self, code: &mut MachineCode, size: u64, others: &mut BTreeSet<u64>) {
         let inside = usize::try_from(size).unwrap_or(usize::MAX).min(code.bytes.len());
-        let whole = MachineCode { bytes: code.bytes[..inside].to_vec(), ..code.clone() };
-        let Ok(all) = self.symbolizer.disassemble(self.id, &whole, Syntax::default()) else {
-            return code.bytes.truncate(inside);
-        };
-        for instruction in &all {
-            self.instructions.push(instruction.address);
-            self.targets_of(instruction);
+        let end = code.start.wrapping_add(inside as u64);
+        let mut executed =
+            others.range(code.start..end.max(code.start)).copied().collect::<Vec<_>>().into_iter();
+        let mut next_executed = executed.next();
+        // The current run of instructions with the same name, and where it ends.
+        let (mut run, mut run_end) = (AnswerRun::at(code.start, None), code.start);
+        let mut at = 0;
+        while at < inside {
+            let address = code.start.wrapping_add(at as u64);
+            let ScannedInstruction { size, operand } = scan(code.machine, &code.bytes[at..], address);
+            if address < run_end {
+                run.last = address;
+            } else if let Some(query) = self.sources.query_at(address) {
+                if run_end > code.start {
+                    self.functions.push(run);
+                }
+                let (answer, length) = self.name_run(query);
+                (run, run_end) = (AnswerRun::at(address, answer), address.saturating_add(length));
+            }
+            while next_executed.is_some_and(|executed| executed < address) {
+                next_executed = executed.next();
+            }
+            if next_executed == Some(address) {
+                others.remove(&address);
+            }
+            if self.has_lines {
+                self.instructions.push(address);
+            }
+            let is_here = |target| (run.first..run_end.min(end)).contains(&target);
+            if !matches!(operand, Some(AddressOperand::Target(target)) if is_here(target)) {
+                self.add_operand(code, size, operand);
+            }
+            at += size;
         }
-        // Only an instruction near the end can extend beyond it.
-        let near = all.len().saturating_sub(LONGEST_INSTRUCTION as usize + 1);
-        let from = all.get(near).map_or(0, |first| first.address.wrapping_sub(code.start) as usize);
-        let rest = code.bytes.get(from..).unwrap_or_default();
-        let start = code.start.wrapping_add(from as u64);
-        let rest = disassemble::disassemble(code.machine, Syntax::default(), rest, start);
-        let rest = rest.inspect_err(|error| self.symbolizer.report(self.id, error)).unwrap_or_default();
-        let last = rest.iter().rev().find(|it| it.address.wrapping_sub(code.start) < inside as u64);
-        let end = last.map_or(inside, |it| (it.address - code.start) as usize + it.bytes.len());
-        code.bytes.truncate(end.max(inside));
+        if run_end > code.start {
+            self.functions.push(run);
+        }
+        code.bytes.truncate(at);
     }
 
-    /// Adds the names that an instruction's operands refer to.
-    fn targets_of(&mut self, instruction: &Instruction) {
-        for target in [&instruction.target, &instruction.refers].into_iter().flatten() {
-            self.targets.push(target.address);
-            let Some((name, into)) = &target.name else { continue };
-            if self.symbolizer.name_at(self.id, target.address).is_some() {
-                continue;
+    /// Returns the number of the function at a query, and the number of bytes for which it is the same.
+    /// Adds the placeholder if there is no function.
+    fn name_run(&mut self, query: SymbolQuery) -> (Option<u32>, u64) {
+        let (symbol, length) = self.sources.find_run(query);
+        let Some(Symbol { start, end, name }) = symbol else {
+            self.placeholder(query);
+            return (None, 1);
+        };
+        let name = self.texts.add(name);
+        (Some(self.symbols.add(start, end.wrapping_sub(start), name)), length)
+    }
+
+    fn placeholder(&mut self, query: SymbolQuery) {
+        let Some(address) = self.sources.file_address(query) else { return };
+        let found = self.areas.as_ref().and_then(|areas| areas.find(address));
+        let number = found.map(|Placeholder { name, function }| {
+            let (start, end) = function.unwrap_or_default();
+            let name = self.texts.add(&name);
+            self.symbols.add(start, end.wrapping_sub(start), name)
+        });
+        self.placeholders.push(AnswerRun::at(address, number));
+    }
+
+    /// Adds the address in an operand of an instruction of `size` bytes.
+    fn add_operand(&mut self, code: &MachineCode, size: usize, operand: Option<AddressOperand>) {
+        // In code that is not linked, only the targets of short jumps are known.
+        let is_known = |operand: &AddressOperand| {
+            !code.is_unlinked || size <= 2 && matches!(operand, AddressOperand::Target(_))
+        };
+        if let Some(operand) = operand.filter(is_known) {
+            self.operands.add(operand);
+        }
+    }
+
+    /// Adds the names to which operands refer.
+    fn operand_names(&mut self) {
+        let mut operands = std::mem::take(&mut self.operands);
+        operands.sort();
+        let is_file = matches!(self.symbolizer.module(self.id).kind, SymbolModuleKind::File);
+        let mut is_named = |address: &u64| {
+            let Some(query) = self.sources.query_at(*address) else { return false };
+            let (answer, _) = self.name_run(query);
+            self.functions.push(AnswerRun::at(*address, answer));
+            answer.is_some()
+        };
+        for address in &operands.targets {
+            is_named(address);
+        }
+        operands.slots.retain(|address| !is_named(address) && is_file);
+        operands.data.retain(|address| !is_named(address) && is_file);
+        for address in operands.data {
+            if let Some(variable) = self.sources.variable_at(address).map(OwnedSymbol::from) {
+                let number = self.symbol(&variable);
+                self.variables.push(AnswerRun::at(address, Some(number)));
             }
-            if instruction.flow == Flow::Next {
-                let variable = self.sources.variable_at(target.address).map(OwnedSymbol::from);
-                let number = variable.map(|symbol| self.symbol(&symbol));
-                self.variables.push((target.address, number));
-            } else {
-                let name = self.texts.add(name);
-                let number = self.symbols.add(target.address.wrapping_sub(*into), into + 1, name);
-                self.slots.push((target.address, Some(number)));
-            }
+        }
+        let mut slots: Vec<_> = self.symbolizer.slot_names(self.id, operands.slots).into_iter().collect();
+        // Numbers depend on the order, and equal input must give an equal archive.
+        slots.sort_unstable();
+        for (address, (name, into)) in slots {
+            let name = self.texts.add(&name);
+            let number = self.symbols.add(address.wrapping_sub(into), into + 1, name);
+            self.slots.push(AnswerRun::at(address, Some(number)));
         }
     }
 
@@ -291,64 +396,45 @@ impl<'a> ModuleCollector<'a> {
         lines.extend(line.saturating_sub(LINES_BEFORE).max(1)..=line);
     }
 
-    /// Adds the functions, placeholders and lines of all addresses.
+    /// Adds the functions and placeholders of sampled addresses, and the lines of all addresses.
     fn names(&mut self, sampled: Vec<SymbolQuery>) {
-        let query = |address: &u64| self.sources.query_at(*address);
-        let instructions: Vec<SymbolQuery> = self.instructions.iter().filter_map(query).collect();
-        let targets: Vec<SymbolQuery> = self.targets.iter().filter_map(query).collect();
-        let mut queries = [&sampled[..], &instructions].concat();
-        queries.sort_unstable();
-        queries.dedup();
-        let addresses: Vec<Option<u64>> =
-            queries.iter().map(|query| self.sources.file_address(*query)).collect();
-        let lines = self.sources.lines(&addresses, &|_| {}).unwrap_or_default();
-        self.lines(&lines, &sampled, &instructions);
-        queries.extend(targets);
-        queries.sort_unstable();
-        queries.dedup();
-        let found = self.sources.find_all(&queries);
-        let is_nameless = found.iter().any(Option::is_none);
-        let areas = if is_nameless { self.sources.placeholders(&self.name) } else { None };
-        let (mut functions, mut placeholders) = (Vec::new(), Vec::new());
-        for (query, symbol) in queries.iter().zip(found) {
-            let file_address = self.sources.file_address(*query);
-            if let (None, Some(at)) = (&symbol, file_address) {
-                let place = areas.as_ref().and_then(|areas| areas.find(at));
-                placeholders.push((at, place));
+        if self.has_lines {
+            self.lines(&sampled);
+        }
+        for (query, symbol) in sampled.iter().zip(self.sources.find_all(&sampled)) {
+            if symbol.is_none() {
+                self.placeholder(*query);
             }
             if let Some(address) = self.sources.address(*query) {
-                functions.push((address, symbol));
+                let number = symbol.map(|symbol| self.symbol(&symbol));
+                self.functions.push(AnswerRun::at(address, number));
             }
         }
-        drop(areas);
-        let mut number = |symbol: Option<OwnedSymbol>| symbol.map(|symbol| self.symbol(&symbol));
-        let functions = functions.into_iter().map(|(address, symbol)| (address, number(symbol))).collect();
-        let mut number = |place: Placeholder| {
-            let (start, end) = place.function.unwrap_or_default();
-            let name = self.texts.add(&place.name);
-            self.symbols.add(start, end.wrapping_sub(start), name)
-        };
-        let placeholders = placeholders.into_iter().map(|(at, place)| (at, place.map(&mut number))).collect();
-        self.data.functions = Some(answers_of(functions));
-        self.data.placeholders = Some(answers_of(placeholders));
+        self.data.functions = Some(answers_of(std::mem::take(&mut self.functions)));
+        self.data.placeholders = Some(answers_of(std::mem::take(&mut self.placeholders)));
     }
 
     /// Adds lines and inlined functions.
-    fn lines(
-        &mut self,
-        found: &FxHashMap<u64, Vec<LineFrame>>,
-        sampled: &[SymbolQuery],
-        instructions: &[SymbolQuery],
-    ) {
+    fn lines(&mut self, sampled: &[SymbolQuery]) {
+        let mut instructions = std::mem::take(&mut self.instructions);
+        instructions.sort_unstable();
+        instructions.dedup();
+        let query = |address: &u64| self.sources.query_at(*address);
+        let instructions: Vec<SymbolQuery> = instructions.iter().filter_map(query).collect();
+        let queries = instructions.iter().chain(sampled);
+        let addresses: Vec<Option<u64>> = queries.map(|query| self.sources.file_address(*query)).collect();
+        let found = self.sources.lines(&addresses, &|_| {}).unwrap_or_default();
         // Frame numbers depend on the order, and equal input must give an equal archive.
         let mut sorted: Vec<(&u64, &Vec<LineFrame>)> = found.iter().collect();
         sorted.sort_unstable_by_key(|(address, _)| **address);
-        let lines = sorted.into_iter().map(|(at, list)| (*at, self.frames.add(list, &mut self.texts)));
+        let lines =
+            sorted.into_iter().map(|(at, list)| AnswerRun::at(*at, self.frames.add(list, &mut self.texts)));
         self.data.lines = Some(answers_of(lines.collect()));
         if !self.content.code {
             return;
         }
-        let frames = |query: &SymbolQuery| found.get(&self.sources.file_address(*query)?);
+        let sources = self.sources;
+        let frames = |query: &SymbolQuery| found.get(&sources.file_address(*query)?);
         let in_code: Vec<&LineFrame> =
             instructions.iter().chain(sampled).filter_map(|query| frames(query)?.first()).collect();
         for frame in in_code {
@@ -401,7 +487,7 @@ impl<'a> ModuleCollector<'a> {
         self.data.has_lines = found.lines;
         for (at, missing) in quality.missing.iter().enumerate() {
             // Only the remedy for the most important missing data is shown.
-            let remedy = if at == 0 { self.sources.remedy() } else { None };
+            let remedy = if at == 0 { self.symbolizer.remedy(self.id) } else { None };
             let remedy = remedy.map_or(0, |remedy| self.texts.add(&Advice::from(remedy).to_string()) + 1);
             let why = self.texts.add(&missing.to_string());
             self.data.missing.extend([why.into(), remedy.into(), u64::from(missing.is_failure())]);

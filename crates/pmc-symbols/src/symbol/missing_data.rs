@@ -6,11 +6,12 @@
 use crate::hint::Hint;
 use pmc_sys::error::Advice;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::build_id::BuildId;
 use pmc_sys::sys::helper_program::helper;
@@ -209,11 +210,19 @@ impl MissingDataReason {
         }
     }
 
+    /// The file whose debug package would contain the missing data.
+    pub(super) fn lacks_package(&self) -> Option<&Path> {
+        match self {
+            Self::Stripped { path, .. } | Self::Lines { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
     /// Returns how to get the missing names, if pmc knows a way. May query the package manager.
-    pub(crate) fn remedy(&self) -> Option<Hint> {
+    pub(crate) fn remedy(&self, packages: &DebugPackages) -> Option<Hint> {
         match self {
             Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
-                if let Some(package) = debug_package(path) {
+                if let Some(package) = packages.of(path) {
                     return Some(installation(&package, &package_sources(), &os_release()).into());
                 }
                 Some(match build_id {
@@ -230,7 +239,7 @@ impl MissingDataReason {
             Self::OtherKernel { recorded, .. } => Some(Hint::KernelImage { id: *recorded }),
             Self::GivenVmlinux(why) => match &**why {
                 Self::OtherBuild { recorded, .. } => Some(Hint::KernelImage { id: *recorded }),
-                why => why.remedy(),
+                why => why.remedy(packages),
             },
             Self::PerfMap { .. } => Some(
                 "make the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit, \
@@ -250,27 +259,70 @@ impl MissingDataReason {
     }
 }
 
-/// Returns the Debian package that contains the debug file for an installed file; `None` on other systems,
-/// and for files that do not belong to a package. Skips folders that packages do not use, because the package
-/// manager is slow.
-fn debug_package(path: &Path) -> Option<String> {
-    let real = std::fs::canonicalize(path).ok()?;
-    let is_packaged = ["/usr", "/opt", "/lib", "/bin", "/sbin"].iter().any(|root| real.starts_with(root));
-    if !is_packaged || real.starts_with("/usr/local") {
-        return None;
+/// The Debian packages with the debug files of installed files, as far as known.
+#[derive(Debug, Default)]
+pub(crate) struct DebugPackages(Mutex<HashMap<PathBuf, Option<String>>>);
+
+/// Maximum number of files in one call of the package manager. Their paths must fit into a command line.
+const MOST_ASKED: usize = 500;
+
+impl DebugPackages {
+    /// Asks the package manager for files together, because each call reads the lists of all packages.
+    pub(super) fn find<'a>(&self, files: impl Iterator<Item = &'a Path>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = Vec::new();
+        for file in files {
+            if known.contains_key(file) {
+                continue;
+            }
+            match std::fs::canonicalize(file).ok().filter(|real| may_be_packaged(real)) {
+                Some(real) => asked.push((file, real)),
+                None => {
+                    known.insert(file.to_owned(), None);
+                }
+            }
+        }
+        for asked in asked.chunks(MOST_ASKED) {
+            let said = owners(asked.iter().map(|(_, real)| real));
+            known.extend(asked.iter().map(|(file, real)| ((*file).to_owned(), package_in(&said, real))));
+        }
     }
-    // The package manager knows a file by the path in its package, which may lack `/usr` on systems with a
-    // merged /usr. Ask for both paths in one call, since each call reads the lists of all packages.
-    let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
-    let mut ask = helper("dpkg-query");
-    let output = ask.arg("--search").arg(&real).args(shipped).stdin(Stdio::null()).output().ok()?;
-    package_in(&String::from_utf8_lossy(&output.stdout))
+
+    /// Returns the package for a file; `None` on other systems, and for files that do not belong to a
+    /// package.
+    fn of(&self, file: &Path) -> Option<String> {
+        self.find(std::iter::once(file));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(file)?.clone()
+    }
 }
 
-/// Extracts the package from a line such as `libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6`.
-fn package_in(said: &str) -> Option<String> {
-    let line = said.lines().find(|line| !line.starts_with("diversion "))?;
-    let package = line.split([':', ',']).next()?.trim();
+/// Whether packages use the file's folder.
+fn may_be_packaged(real: &Path) -> bool {
+    let is_packaged = ["/usr", "/opt", "/lib", "/bin", "/sbin"].iter().any(|root| real.starts_with(root));
+    is_packaged && !real.starts_with("/usr/local")
+}
+
+/// Returns the path of a file in its package, if it may lack `/usr`, as on systems with a merged /usr.
+fn shipped(real: &Path) -> Option<PathBuf> {
+    real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest))
+}
+
+/// Returns what the package manager says about the owners of files.
+fn owners<'a>(files: impl Iterator<Item = &'a PathBuf>) -> String {
+    let mut ask = helper("dpkg-query");
+    let ask = ask.arg("--search").args(files.flat_map(|real| [Some(real.clone()), shipped(real)]).flatten());
+    // Other systems have no dpkg-query.
+    let said = ask.stdin(Stdio::null()).output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// Extracts the package of a file from lines such as `libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6`.
+fn package_in(said: &str, real: &Path) -> Option<String> {
+    let is_file =
+        |path: &str| Path::new(path) == real || shipped(real).is_some_and(|it| it == Path::new(path));
+    let mut lines = said.lines().filter(|line| !line.starts_with("diversion "));
+    let (packages, _) = lines.find_map(|line| line.split_once(": ").filter(|(_, path)| is_file(path)))?;
+    let package = packages.split([':', ',']).next()?.trim();
     // The C library's debug package is in the main archive; all others are in the debug archive.
     Some(if package == "libc6" { "libc6-dbg".into() } else { format!("{package}-dbgsym") })
 }
@@ -371,16 +423,14 @@ mod tests {
 
     #[test]
     fn debug_package_is_named() {
-        assert_eq!(
-            package_in("libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\n").as_deref(),
-            Some("libc6-dbg")
-        );
-        assert_eq!(package_in("bash: /bin/bash\n").as_deref(), Some("bash-dbgsym"));
-        assert_eq!(
-            package_in("diversion by dash from: /bin/sh\ndash: /bin/sh\n").as_deref(),
-            Some("dash-dbgsym")
-        );
-        assert_eq!(package_in(""), None);
+        let said = "libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\nbash: /bin/bash\n\
+                    diversion by dash from: /bin/sh\ndash: /bin/sh\nzlib1g:amd64, zlib1g:i386: /usr/lib/libz.so.1\n";
+        let of = |path: &str| package_in(said, Path::new(path));
+        assert_eq!(of("/usr/lib/x86_64-linux-gnu/libc.so.6").as_deref(), Some("libc6-dbg"));
+        assert_eq!(of("/usr/bin/bash").as_deref(), Some("bash-dbgsym"));
+        assert_eq!(of("/bin/sh").as_deref(), Some("dash-dbgsym"));
+        assert_eq!(of("/usr/lib/libz.so.1").as_deref(), Some("zlib1g-dbgsym"));
+        assert_eq!((of("/usr/bin/ba"), package_in("", Path::new("/usr/bin/bash"))), (None, None));
     }
 
     #[test]
@@ -410,12 +460,13 @@ mod tests {
 
     #[test]
     fn reasons_have_a_remedy() {
+        let packages = &DebugPackages::default();
         let id = BuildId::parse("ab12").unwrap();
         let missing = MissingDataReason::Stripped { path: "/nowhere/prog".into(), build_id: Some(id) };
         assert_eq!(missing.to_string(), "/nowhere/prog is stripped");
-        assert_eq!(missing.remedy(), Some(Hint::BuildWithSymbols { id }));
+        assert_eq!(missing.remedy(packages), Some(Hint::BuildWithSymbols { id }));
         let hidden = MissingDataReason::KernelAddressesHidden { kptr_restrict: Some(2) };
         assert_eq!(hidden.to_string(), "/proc/kallsyms hides addresses (kernel.kptr_restrict is 2)");
-        assert!(hidden.remedy().unwrap().to_string().contains("kptr_restrict=0"));
+        assert!(hidden.remedy(packages).unwrap().to_string().contains("kptr_restrict=0"));
     }
 }

@@ -174,6 +174,13 @@ impl Symbolizer {
         self.modules[id.0 as usize].1 = OnceLock::new();
     }
 
+    /// Drops the tables read for a module, but nothing that was found with them.
+    pub(super) fn forget_tables(&mut self, id: ModuleId) {
+        if let Some(sources) = self.modules[id.0 as usize].1.get_mut() {
+            sources.forget_tables();
+        }
+    }
+
     /// Drops all names found so far. Frames found before must not be used after this.
     pub fn forget_names(&mut self) {
         self.names = SymbolNames::default();
@@ -208,7 +215,14 @@ impl Symbolizer {
 
     /// Returns a remedy for the most important missing data. The first call may be slow.
     pub fn remedy(&self, id: ModuleId) -> Option<Hint> {
-        self.sources(id).remedy()
+        self.sources(id).remedy(&self.shared.packages)
+    }
+
+    /// Finds the packages that the remedies for these modules name, which is faster than one at a time.
+    pub(super) fn find_packages(&self, modules: &[ModuleId]) {
+        let qualities: Vec<_> = modules.iter().map(|id| self.quality(*id)).collect();
+        let first = qualities.iter().filter_map(|quality| quality.missing.first()?.lacks_package());
+        self.shared.packages.find(first);
     }
 
     /// Returns the module's own file, verified by build-id, for purposes such as unwinding and disassembly.

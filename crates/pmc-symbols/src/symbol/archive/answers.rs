@@ -54,16 +54,40 @@ impl AnswerTable {
     }
 }
 
-/// Encodes answers, which may be in any order. `None` means that a lookup at the address gives no answer.
-pub(in crate::symbol) fn answers_of(mut found: Vec<(u64, Option<u32>)>) -> AnswerColumns {
+/// Addresses that were looked up and have the same answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::symbol) struct AnswerRun {
+    pub(in crate::symbol) first: u64,
+    pub(in crate::symbol) last: u64,
+    /// The number of the answer. `None` means that a lookup gives no answer.
+    pub(in crate::symbol) answer: Option<u32>,
+}
+
+impl AnswerRun {
+    /// The answer at a single address.
+    pub(in crate::symbol) fn at(address: u64, answer: Option<u32>) -> Self {
+        Self { first: address, last: address, answer }
+    }
+}
+
+/// Encodes answers, which may be in any order. Where runs overlap, their answers must be the same.
+pub(in crate::symbol) fn answers_of(mut found: Vec<AnswerRun>) -> AnswerColumns {
     found.sort_unstable();
-    found.dedup_by_key(|(address, _)| *address);
+    found.dedup_by(|next, kept| {
+        let is_same = next.first == kept.first;
+        if is_same {
+            kept.last = kept.last.max(next.last);
+        }
+        is_same
+    });
     let mut areas = Vec::with_capacity(found.len());
-    for (at, (address, answer)) in found.iter().enumerate() {
-        areas.push((*address, *answer));
-        let next = found.get(at + 1).map(|(next, _)| *next);
-        if next.is_none_or(|next| next - address > GAP)
-            && let Some(end) = address.checked_add(GAP)
+    let mut last = 0;
+    for (at, run) in found.iter().enumerate() {
+        areas.push((run.first, run.answer));
+        last = run.last.max(last);
+        let next = found.get(at + 1).map(|next| next.first);
+        if next.is_none_or(|next| next.saturating_sub(last) > GAP)
+            && let Some(end) = last.checked_add(GAP)
         {
             areas.push((end, None));
         }
@@ -235,7 +259,9 @@ mod tests {
     fn answers_apply_to_looked_up_addresses_only() {
         let found = vec![(0x1008, Some(3)), (0x1000, Some(3)), (0x1004, Some(3)), (0x1010, Some(7))];
         let with_hole = [found, vec![(0x2000, None), (0x2008, Some(3)), (u64::MAX, Some(1))]].concat();
-        let columns = answers_of(with_hole);
+        let with_hole: Vec<AnswerRun> =
+            with_hole.into_iter().map(|(address, answer)| AnswerRun::at(address, answer)).collect();
+        let columns = answers_of(with_hole.clone());
         let table = AnswerTable::read(Some(columns.clone()));
         let expected = [
             (0xfff, None),
@@ -253,6 +279,10 @@ mod tests {
             assert_eq!(table.get(address), answer, "{address:#x}");
         }
         assert_eq!(columns.answers, [4, 8, 0, 4, 0, 2], "equal neighbours are one entry");
+        // A run is like all of its addresses, and may contain others.
+        let run = |first, last| AnswerRun { first, last, answer: Some(3) };
+        let runs = [&with_hole[3..], &[run(0x1000, 0x1008), run(0x1004, 0x1006)]].concat();
+        assert_eq!(answers_of(runs), columns);
         assert_eq!(AnswerTable::read(None).get(5), None);
     }
 

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_of};
+use super::answers::{AnswerRun, FrameWriter, SymbolWriter, TextColumnWriter, answers_of};
 use super::format::{ModuleData, OriginalFacts};
-use super::{ArchiveError, encode, key_of};
+use super::{ArchiveError, SectionWriter, key_of};
 use crate::symbol::dwarf::lines::LineFrame;
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 
@@ -58,12 +58,12 @@ impl ImportedSymbols {
             match code {
                 ImportedCode::Nameless(text) => {
                     let name = texts.add(&text);
-                    placeholders.push((address, Some(symbols.add(0, 0, name))));
+                    placeholders.push(AnswerRun::at(address, Some(symbols.add(0, 0, name))));
                 }
                 ImportedCode::Function { start, size, frames: list } => {
                     let Some(own) = list.last() else { continue };
                     let name = texts.add(&own.name);
-                    functions.push((address, Some(symbols.add(start, size, name))));
+                    functions.push(AnswerRun::at(address, Some(symbols.add(start, size, name))));
                     if list.len() == 1 && own.file.is_none() && own.line == 0 {
                         continue;
                     }
@@ -74,7 +74,7 @@ impl ImportedSymbols {
                         column: 0,
                     };
                     let list: Vec<LineFrame> = list.into_iter().map(frame).collect();
-                    lines.push((address, frames.add(&list, &mut texts)));
+                    lines.push(AnswerRun::at(address, frames.add(&list, &mut texts)));
                 }
             }
         }
@@ -102,7 +102,9 @@ impl ImportedSymbols {
     /// # Errors
     /// Fails if compression fails.
     pub fn encode(&self, facts: &OriginalFacts) -> Result<Vec<u8>, ArchiveError> {
-        encode(&self.modules, facts, LEVEL)
+        let mut section = SectionWriter::new(facts, LEVEL)?;
+        self.modules.iter().try_for_each(|module| section.add(module))?;
+        section.finish()
     }
 }
 

@@ -259,7 +259,9 @@ mod tests {
     use prost::Message;
 
     use super::*;
-    use crate::symbol::archive::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_of};
+    use crate::symbol::archive::answers::{
+        AnswerRun, FrameWriter, SymbolWriter, TextColumnWriter, answers_of,
+    };
 
     fn sample() -> ModuleData {
         let (mut texts, mut symbols, mut frames) =
@@ -273,11 +275,15 @@ mod tests {
         ModuleData {
             symbols: Some(symbols.columns),
             frames: Some(frames.columns),
-            functions: Some(answers_of(vec![(0x1000, Some(symbol)), (0x1008, Some(symbol))])),
-            placeholders: Some(answers_of(vec![(0x2000, Some(placeholder))])),
-            variables: Some(answers_of(vec![(0x1010, Some(symbol))])),
-            slots: Some(answers_of(vec![(0x1018, Some(symbol))])),
-            lines: Some(answers_of(vec![(0x1000, frame)])),
+            functions: Some(answers_of(vec![AnswerRun {
+                first: 0x1000,
+                last: 0x1008,
+                answer: Some(symbol),
+            }])),
+            placeholders: Some(answers_of(vec![AnswerRun::at(0x2000, Some(placeholder))])),
+            variables: Some(answers_of(vec![AnswerRun::at(0x1010, Some(symbol))])),
+            slots: Some(answers_of(vec![AnswerRun::at(0x1018, Some(symbol))])),
+            lines: Some(answers_of(vec![AnswerRun::at(0x1000, frame)])),
             missing: vec![why.into(), 0, 1],
             segments: vec![0, 0x2000, 0x1000, 0x2000, 1, 0x1000],
             code: vec![0x1000, 3, 62, path.into(), 0],

@@ -15,6 +15,7 @@
 
 pub mod disassemble;
 mod kcore;
+pub(super) mod scan;
 
 use crate::hint::Hint;
 use std::fs::File;
@@ -24,7 +25,9 @@ use std::path::{Path, PathBuf};
 use object::read::{Object, ObjectSegment};
 use rustc_hash::FxHashMap;
 
-use self::disassemble::{CodeRequest, DisassemblyError, Flow, Instruction, InstructionSet, Syntax};
+use self::disassemble::{
+    CodeRequest, DisassemblyError, Flow, Instruction, InstructionSet, InstructionTarget, Syntax,
+};
 use super::archive::ArchivedModule;
 use super::files::elf::laid_out;
 use super::files::image::Image;
@@ -114,24 +117,19 @@ impl Symbolizer {
     ) -> Result<Vec<Instruction>, DisassemblyError> {
         let decoded = disassemble::disassemble(code.machine, syntax, &code.bytes, code.start);
         let mut all = decoded.inspect_err(|error| self.report(id, error))?;
-        self.name_targets(id, code, &mut all);
+        drop_unlinked(code, &mut all);
+        self.name_targets(id, &mut all.iter_mut().collect::<Vec<_>>());
         Ok(all)
     }
 
-    /// Adds names to the addresses in these instructions.
-    fn name_targets(&self, id: ModuleId, code: &MachineCode, all: &mut [Instruction]) {
+    /// Adds names to the addresses in these instructions of a module.
+    fn name_targets(&self, id: ModuleId, all: &mut [&mut Instruction]) {
         for instruction in all.iter_mut() {
-            if code.is_unlinked {
-                instruction.target = instruction.target.take().filter(|_| instruction.bytes.len() <= 2);
-                instruction.refers = None;
-            }
             for target in [&mut instruction.target, &mut instruction.refers].into_iter().flatten() {
                 target.name = self.name_at(id, target.address);
             }
         }
-        if matches!(self.module(id).kind, SymbolModuleKind::File) {
-            self.name_data(id, all);
-        }
+        self.name_data(id, all);
     }
 
     /// Reads and disassembles the instructions at addresses in the modules' own address spaces. The result is
@@ -146,7 +144,7 @@ impl Symbolizer {
     }
 
     /// Disassembles the first instruction of each code.
-    pub(super) fn first_instructions(&self, codes: &[(ModuleId, &MachineCode)]) -> Vec<Option<Instruction>> {
+    fn first_instructions(&self, codes: &[(ModuleId, &MachineCode)]) -> Vec<Option<Instruction>> {
         let requests = codes.iter().map(|(_, code)| CodeRequest {
             machine: code.machine,
             syntax: Syntax::default(),
@@ -158,14 +156,21 @@ impl Symbolizer {
         let mut all = Vec::with_capacity(codes.len());
         for (&(id, code), decoded) in codes.iter().zip(decoded) {
             let mut first = decoded.inspect_err(|error| self.report(id, error)).unwrap_or_default();
-            self.name_targets(id, code, &mut first);
+            drop_unlinked(code, &mut first);
             all.push(first.pop());
         }
+        // Names are found for all instructions of a module at once, because finding slots reads all of its
+        // relocations.
+        let mut by_module: FxHashMap<ModuleId, Vec<&mut Instruction>> = FxHashMap::default();
+        for ((id, _), instruction) in codes.iter().zip(&mut all) {
+            by_module.entry(*id).or_default().extend(instruction);
+        }
+        by_module.iter_mut().for_each(|(id, all)| self.name_targets(*id, all));
         all
     }
 
     /// Adds an error of the disassembler to [`Symbolizer::failures`].
-    pub(super) fn report(&self, id: ModuleId, error: &DisassemblyError) {
+    fn report(&self, id: ModuleId, error: &DisassemblyError) {
         self.add_failure(match error {
             DisassemblyError::Failed { .. } => format!("{}: {error}", self.module(id).path.display()),
             DisassemblyError::SetUp(_) | DisassemblyError::GaveUp(_) => error.to_string(),
@@ -184,9 +189,10 @@ impl Symbolizer {
     }
 
     /// Adds the names of variables, and of the slots through which functions are called.
-    fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
-        let mut slots: Vec<u64> = Vec::new();
-        for instruction in all.iter_mut() {
+    fn name_data(&self, id: ModuleId, all: &mut [&mut Instruction]) {
+        let is_file = matches!(self.module(id).kind, SymbolModuleKind::File);
+        let mut slots: Vec<(u64, &mut InstructionTarget)> = Vec::new();
+        for instruction in all.iter_mut().filter(|_| is_file) {
             let Some(place) = instruction.refers.as_mut().filter(|place| place.name.is_none()) else {
                 continue;
             };
@@ -196,15 +202,24 @@ impl Symbolizer {
                 let variable = self.sources(id).variable_at(place.address);
                 place.name = variable.map(|it| (it.name.to_owned(), place.address - it.start));
             } else {
-                slots.push(place.address);
+                slots.push((place.address, place));
             }
         }
+        let found = self.slot_names(id, slots.iter().map(|(address, _)| *address).collect());
+        for (address, place) in slots {
+            place.name = found.get(&address).cloned();
+        }
+    }
+
+    /// Returns the function, and the offset into it, whose address is in each of these slots of a file. Reads
+    /// all relocations, so callers pass as many slots as they know.
+    pub(super) fn slot_names(&self, id: ModuleId, mut slots: Vec<u64>) -> FxHashMap<u64, (String, u64)> {
+        let mut found: FxHashMap<u64, (String, u64)> = FxHashMap::default();
         if slots.is_empty() {
-            return;
+            return found;
         }
         slots.sort_unstable();
         slots.dedup();
-        let mut found: FxHashMap<u64, (String, u64)> = FxHashMap::default();
         if let Some(archived) = self.sources(id).archived() {
             found.extend(slots.iter().filter_map(|slot| {
                 let symbol = archived.slot(*slot)?;
@@ -215,11 +230,7 @@ impl Symbolizer {
             let Ok(file) = image.elf() else { continue };
             self.find_slots(id, &file, &slots, &mut found);
         }
-        for place in all.iter_mut().filter_map(|instruction| instruction.refers.as_mut()) {
-            if place.name.is_none() {
-                place.name = found.get(&place.address).cloned();
-            }
-        }
+        found
     }
 
     /// Finds the functions whose addresses the dynamic linker writes to slots.
@@ -264,7 +275,7 @@ impl Symbolizer {
     /// Returns the reason why the search did not find the module's file.
     fn no_file(&self, id: ModuleId) -> NoCode {
         match self.quality(id).missing.first() {
-            Some(missing) => NoCode { why: missing.to_string(), remedy: missing.remedy() },
+            Some(missing) => NoCode { why: missing.to_string(), remedy: self.remedy(id) },
             None => NoCode { why: "the module has no file".into(), remedy: None },
         }
     }
@@ -341,6 +352,14 @@ impl Symbolizer {
                 remedy,
             )
         })
+    }
+}
+
+/// Removes targets that are meaningless, because the linker has not filled them in.
+fn drop_unlinked(code: &MachineCode, all: &mut [Instruction]) {
+    for instruction in all.iter_mut().filter(|_| code.is_unlinked) {
+        instruction.target = instruction.target.take().filter(|_| instruction.bytes.len() <= 2);
+        instruction.refers = None;
     }
 }
 

@@ -23,7 +23,7 @@ use super::files::locate::ModuleFiles;
 use super::jit::jitdump::Jitdump;
 use super::jit::perf_map::PerfMaps;
 use super::kernel::{KallsymsError, KallsymsTable};
-use super::missing_data::{MissingDataReason, ModuleDataQuality};
+use super::missing_data::{DebugPackages, MissingDataReason, ModuleDataQuality};
 use super::module::SymbolQuery;
 use super::options::SymbolOptions;
 use super::tables::elf_symbols;
@@ -42,6 +42,7 @@ pub(super) struct SharedSources {
     ksymbols: IntervalMap<Arc<Path>>,
     jitdumps: Vec<(u32, PathBuf)>,
     pub(super) perf_maps: PerfMaps,
+    pub(super) packages: DebugPackages,
     /// Functions from the recording itself, by the file's path.
     recorded: HashMap<PathBuf, Arc<SymbolTable>>,
     /// The recording's archive. If there is one, modules have no other sources.
@@ -57,6 +58,7 @@ impl SharedSources {
             ksymbols: IntervalMap::default(),
             jitdumps: Vec::new(),
             perf_maps: PerfMaps::default(),
+            packages: DebugPackages::default(),
             recorded: HashMap::default(),
             archive: None,
         }
@@ -214,8 +216,8 @@ impl ModuleSources {
     }
 
     /// Returns a remedy for the most important missing data.
-    pub(super) fn remedy(&self) -> Option<Hint> {
-        let remedy = || self.quality().missing.first()?.remedy();
+    pub(super) fn remedy(&self, packages: &DebugPackages) -> Option<Hint> {
+        let remedy = || self.quality().missing.first()?.remedy(packages);
         match &self.opened {
             Some(opened) => opened.remedy.get_or_init(remedy).clone(),
             None => remedy(),
@@ -292,6 +294,18 @@ impl ModuleSources {
         self.find_known(query)
     }
 
+    /// Like [`ModuleSources::find`]; also returns the number of bytes from the query on for which the result
+    /// is the same, as far as known.
+    pub(super) fn find_run(&self, query: SymbolQuery) -> (Option<Symbol<'_>>, u64) {
+        let symbol = self.find(query);
+        let in_kernel = self.in_kernel(query).filter(|in_kernel| symbol == Some(*in_kernel));
+        let length = match (&self.other, in_kernel) {
+            (None, _) => self.file_address(query).map(|at| self.table().same_until(at) - at),
+            (Some(_), in_kernel) => in_kernel.map(|symbol| symbol.end.wrapping_sub(query.0)),
+        };
+        (symbol, length.unwrap_or(1).max(1))
+    }
+
     /// Like [`ModuleSources::find`], but does not read any file.
     fn find_known(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         if let Some(archived) = self.archived() {
@@ -357,9 +371,24 @@ impl ModuleSources {
                     elf_symbols::add_variables(&file, &mut builder);
                 }
             }
-            builder.finish()
+            let table = builder.finish();
+            opened.files.images().for_each(Image::release);
+            table
         };
         Some(opened.variables.get_or_init(read))
+    }
+
+    /// Releases the memory of the files' pages, which the next access reads again.
+    pub(super) fn release_files(&self) {
+        self.opened.iter().flat_map(|opened| opened.files.images()).for_each(Image::release);
+    }
+
+    /// Drops the tables that were read from the files, which the next lookup reads again.
+    pub(super) fn forget_tables(&mut self) {
+        if let Some(opened) = &mut self.opened {
+            self.table = OnceLock::new();
+            opened.variables = OnceLock::new();
+        }
     }
 
     /// Whether a lookup works without scanning a symbol table.

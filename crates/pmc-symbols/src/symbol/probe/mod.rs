@@ -29,12 +29,13 @@ use self::dies::Dies;
 use self::elf_functions::ElfFunctions;
 use self::error::ProbeError;
 use self::locations::FrameTables;
+use crate::hint::Hint;
 use crate::symbol::dwarf::abbreviations;
 use crate::symbol::dwarf::sections::{DwarfSlice, endian, load_with_locations};
 use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::{self, ModuleFiles};
-use crate::symbol::missing_data::MissingDataReason;
+use crate::symbol::missing_data::{DebugPackages, MissingDataReason};
 use crate::symbol::module::SymbolModule;
 use crate::symbol::options::SymbolOptions;
 
@@ -141,8 +142,13 @@ impl ProbedProgram<'_> {
         self.elf_functions().names()
     }
 
+    /// Returns a remedy for missing debug information.
+    fn remedy(&self) -> Option<Hint> {
+        self.missing.as_ref()?.remedy(&DebugPackages::default())
+    }
+
     fn no_debug_information(&self, purpose: &str) -> ProbeError {
-        let remedy = self.missing.as_ref().and_then(MissingDataReason::remedy);
+        let remedy = self.remedy();
         ProbeError::NoDebugInformation { path: self.path.clone(), purpose: purpose.to_owned(), remedy }
     }
 }

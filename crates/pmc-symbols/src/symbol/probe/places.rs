@@ -16,7 +16,6 @@ use super::variables::{AvailableVariable, FetchedValue, VariableScope};
 use crate::address::{FileOffset, Svma};
 use crate::symbol::demangle::demangle;
 use crate::symbol::dwarf::units::holds_any;
-use crate::symbol::missing_data::MissingDataReason;
 use pmc_text::text::glob;
 
 /// Where the user wants a probe. Requires `function`, `file` with `line`, or `address`.
@@ -336,7 +335,7 @@ impl<'a> ProbedProgram<'a> {
             near,
             is_stripped: all.is_stripped,
             is_imported: all.is_imported(name),
-            remedy: self.missing.as_ref().filter(|_| all.is_stripped).and_then(MissingDataReason::remedy),
+            remedy: if all.is_stripped { self.remedy() } else { None },
         }
     }
 

@@ -397,6 +397,12 @@ impl SymbolTable {
         Some(self.symbol(entry))
     }
 
+    /// Returns the address, above `address`, up to which [`SymbolTable::find`] gives the same result.
+    pub(crate) fn same_until(&self, address: u64) -> u64 {
+        let behind = self.cuts.partition_point(|(start, _)| *start <= address);
+        self.cuts.get(behind).map_or(u64::MAX, |(start, _)| *start)
+    }
+
     /// Iterates over all symbols, by start address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.entries.iter().map(|entry| self.symbol(entry))
@@ -523,6 +529,9 @@ mod tests {
                 for near in from..to.min(400) {
                     prop_assert_eq!(table.find(near), alone.find(address), "{} near {}", near, address);
                 }
+            }
+            for near in address..table.same_until(address).min(500) {
+                prop_assert_eq!(table.find(near), table.find(address), "{} near {}", near, address);
             }
         }
     }
