@@ -1,16 +1,19 @@
-//! Profiles that real tools write while the test runs. The total of an import, and the ten functions with the
-//! largest own and inclusive costs, equal those of the tool's own report of the same profile. py-spy and Xdebug
+//! Profiles that real tools write while the test runs. The total of an import, and the ten functions with
+//! the largest own and inclusive costs, equal those of the tool's own report of the same profile. py-spy and Xdebug
 //! have no reports of their files, so `imports_tools/sums.py` adds them up without pmc.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use super::imports::{folded, run, sums};
 use crate::kit::{self, oracle};
 
+/// Maximum number of tries for py-spy if it gives up.
+const TRIES: u32 = 10;
 /// Number of functions that are compared.
 const LARGEST: usize = 10;
 
@@ -25,24 +28,38 @@ fn packages() -> PathBuf {
     std::env::var_os("PMC_TEST_PROFILERS").unwrap_or_default().into()
 }
 
-/// Runs a tool. Returns its stdout and its stderr.
+/// Runs a tool.
 #[track_caller]
-fn tool_says(words: &[&str]) -> [String; 2] {
-    let output = oracle::ask_until_answered(|_| {
+fn output(words: &[&str]) -> Output {
+    oracle::ask_until_answered(|_| {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).env("PYTHONPATH", packages());
         command
-    });
-    let texts = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(output.status.success(), "{words:?}: {texts:?}");
-    texts
+    })
 }
 
 /// Runs a tool. Returns its stdout.
 #[track_caller]
 fn tool(words: &[&str]) -> String {
-    let [stdout, _] = tool_says(words);
-    stdout
+    let Output { status, stdout, stderr } = output(words);
+    assert!(status.success(), "{words:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8_lossy(&stdout).into_owned()
+}
+
+/// Runs py-spy. Returns what it prints. On a busy machine, py-spy may give up before the program has loaded
+/// the interpreter. This is no answer, so it is run again.
+#[track_caller]
+fn py_spy_says(words: &[&str]) -> String {
+    for try_ in 1..=TRIES {
+        let Output { status, stdout, stderr } = output(words);
+        let text = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
+        if status.success() {
+            return text;
+        }
+        assert!(text.contains("Failed to find python version"), "{words:?}: {text}");
+        let _ = writeln!(io::stderr().lock(), "py-spy gave up, try {try_} of {TRIES}: {words:?}");
+    }
+    panic!("py-spy gave up {TRIES} times, so there is nothing to compare: {words:?}");
 }
 
 /// Whether a command succeeds, as it does if the tool is installed.
@@ -131,6 +148,8 @@ fn py_spy_profiles_equal_their_sums() {
     if !kit::need("py-spy", works(&[py_spy, "--version"]), "py-spy is not installed") {
         return;
     }
+    // Not a shim, which loads the interpreter late.
+    let python = tool(&["python3", "-c", "import sys; print(sys.executable)"]);
     let (_folder, paths) = files(["raw", "native", "speedscope", "chrometrace"]);
     for (path, format, options) in [
         (&paths[0], "raw", &["--threads"][..]),
@@ -140,7 +159,7 @@ fn py_spy_profiles_equal_their_sums() {
     ] {
         let record = [py_spy, "record", "-r", "200", "-f", format, "-o", path];
         let said =
-            tool_says(&[&record, options, &["--", "python3", &source("app.py"), "0.3"]].concat()).concat();
+            py_spy_says(&[&record, options, &["--", python.trim(), &source("app.py"), "0.3"]].concat());
         let mut sums = python_report(&[&format!("py-spy-{format}"), path]);
         let stacks = stacks_of(Path::new(path), "");
         // Folded stacks without a thread and a stack are skipped. py-spy counts them.
@@ -161,7 +180,7 @@ fn py_spy_profiles_equal_their_sums() {
     // py-spy does not find the names of all threads.
     for path in [&paths[0], &paths[2]] {
         let text = fs::read_to_string(path).unwrap();
-        let names = ["MainThread", "worker; 0", "worker; 1"].into_iter().filter(|name| text.contains(name));
+        let names = ["worker; 0", "worker; 1"].into_iter().filter(|name| text.contains(name));
         run("report --stdio -s comm -g none", Path::new(path)).expect(0).prints(&names.collect::<Vec<_>>());
     }
     // Native code has a library, and Python's a file.
@@ -228,10 +247,8 @@ fn xdebug_profiles_equal_callgrind_annotate_and_the_calls_in_them() {
     };
     written("profile", "xdebug.profiler_output_name=cachegrind.out");
     let path = Path::new(&profile);
-    // The costs of functions that call each other are divided.
     let stacks = stacks_of(path, "");
-    let most = 0.02 * stacks.values().sum::<u64>() as f64;
-    compare(&stacks, &python_report(&["xdebug", &profile]), most);
+    compare(&stacks, &python_report(&["xdebug", &profile]), 0.0);
     written("trace", "xdebug.trace_output_name=trace");
     let trace = folder.path().join("trace.xt");
     refuses(trace.to_str().unwrap(), &["a trace of PHP's Xdebug", "xdebug.mode=profile"]);

@@ -22,10 +22,12 @@
 //!   stacks: main f: 40   main f g: 30   main f g f: 30
 //! ```
 //!
-//! The importer matches both (see [`CallFlows`]).
+//! The importer matches both (see [`CallFlows`]). Xdebug's files hold each single call, so their stacks are
+//! exact ([`call_order`](super::call_order)).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use super::call_order::CallList;
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use super::text::{head_lines, hex, is_kernel, lines};
@@ -146,6 +148,8 @@ struct GraphParser {
     is_call: bool,
     /// The file's own sums of all costs, one per event.
     totals: Vec<u64>,
+    /// All calls, of a file by Xdebug.
+    list: Option<CallList>,
 }
 
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
@@ -163,8 +167,14 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         return Err(ImportError::file("it has no line \"events:\""));
     }
     let missing = parser.missing_costs(&profile);
-    divide(&mut parser, &mut profile)?;
     profile.notes.extend(missing);
+    let thread = profile.named_thread("")?;
+    let sample = ImportedSample { thread, ..ImportedSample::default() };
+    if let Some(list) = parser.list.as_ref().filter(|list| list.is_tree()) {
+        list.add_samples(&parser.events, sample, &mut profile)?;
+        return Ok(profile);
+    }
+    divide(&mut parser, sample, &mut profile)?;
     profile.notes.push(
         "callgrind's format has no stacks; pmc divides costs among callers in proportion to their calls"
             .to_owned(),
@@ -175,7 +185,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
 impl GraphParser {
     fn line(&mut self, line: &str, profile: &mut ImportedProfile) -> Result<(), String> {
         if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
-            return self.costs(line);
+            return self.costs(line, profile);
         }
         if let Some((key, value)) = line.split_once('=') {
             let value = value.trim();
@@ -192,7 +202,11 @@ impl GraphParser {
                     self.function = None;
                     let name = self.names.parse(value, profile).ok_or_else(unknown)?;
                     self.line_file = self.file;
-                    self.function = Some(self.number(self.module, self.file, name));
+                    let function = self.number(self.module, self.file, name);
+                    self.function = Some(function);
+                    if let Some(list) = &mut self.list {
+                        list.begin(function, self.events.len());
+                    }
                     (self.called_module, self.called_file, self.called) = (None, None, None);
                 }
                 "cob" => self.called_module = Some(self.modules.parse(value, profile).ok_or_else(unknown)?),
@@ -227,6 +241,10 @@ impl GraphParser {
                 }
                 self.positions = words.len();
                 self.line_at = words.iter().position(|word| *word == "line");
+            }
+            // A file may contain several runs.
+            "creator" if value.trim().starts_with("xdebug") && self.functions.is_empty() => {
+                self.list = Some(CallList::default());
             }
             // Files with several parts have a line for each.
             "totals" => {
@@ -269,7 +287,7 @@ impl GraphParser {
     }
 
     /// Parses a line with positions and costs. A position may be relative to the last one.
-    fn costs(&mut self, line: &str) -> Result<(), String> {
+    fn costs(&mut self, line: &str, profile: &mut ImportedProfile) -> Result<(), String> {
         let is_call = std::mem::take(&mut self.is_call);
         let mut words = line.split_ascii_whitespace();
         self.last.resize(self.positions, 0);
@@ -297,7 +315,11 @@ impl GraphParser {
         let line = self.line_at.map_or(0, |at| u32::try_from(self.last[at]).unwrap_or(0));
         let function = self.function.ok_or("a cost before the first function (fn=)")?;
         let at = (self.line_file, line);
+        let location = self.list.is_some().then(|| location(profile, &self.functions[function], at));
         if !is_call {
+            if let (Some(list), Some(location)) = (&mut self.list, location) {
+                list.own(location, &costs);
+            }
             add_costs(self.functions[function].own.entry(at).or_default(), &costs);
             return Ok(());
         }
@@ -306,6 +328,9 @@ impl GraphParser {
         // As in KCachegrind, the default is the file of the line.
         let file = self.called_file.take().unwrap_or(self.line_file);
         let callee = self.number(module, file, name);
+        if let (Some(list), Some(location)) = (&mut self.list, location) {
+            list.call(callee, location);
+        }
         add_costs(self.functions[function].calls.entry((callee, at)).or_default(), &costs);
         Ok(())
     }
@@ -411,9 +436,12 @@ struct ContextSums {
     calls_again: Vec<f64>,
 }
 
-/// Divides the costs of all events.
-fn divide(parser: &mut GraphParser, profile: &mut ImportedProfile) -> Result<(), ImportError> {
-    let thread = profile.named_thread("")?;
+/// Divides the costs of all events. `sample` has their thread.
+fn divide(
+    parser: &mut GraphParser,
+    sample: ImportedSample,
+    profile: &mut ImportedProfile,
+) -> Result<(), ImportError> {
     let functions: Vec<GraphFunction> = std::mem::take(&mut parser.functions).into_values().collect();
     for (number, event) in parser.events.iter().enumerate() {
         let most_steps = (MOST_STEPS_IN_ALL / parser.events.len()).min(MOST_STEPS);
@@ -422,7 +450,7 @@ fn divide(parser: &mut GraphParser, profile: &mut ImportedProfile) -> Result<(),
         for _ in 0..ROUNDS {
             graph.divide();
         }
-        graph.add_samples(ImportedSample { event: *event, thread, ..ImportedSample::default() }, profile)?;
+        graph.add_samples(ImportedSample { event: *event, ..sample }, profile)?;
     }
     Ok(())
 }
@@ -673,25 +701,28 @@ mod tests {
         10 5 1\ncfn=(2) work\ncalls=2 20\n+2 60 6\ncfn=(3) other\ncalls=1 30\n* 40 4\n\nfn=(2)\n20 60 6\n\n\
         fn=(3)\n30 10 1\ncfn=(2)\ncalls=1 20\n31 30 3\n\ntotals: 75 8\n";
 
+    /// Returns the costs of the first event by stack, as `function:line`, innermost first.
+    fn stacks(profile: &ImportedProfile) -> Vec<(String, u64)> {
+        let name = |location: &ImportId| {
+            let call = profile.calls[profile.locations[*location as usize][0] as usize];
+            format!("{}:{}", profile.get_text(call.name), call.line)
+        };
+        let samples = profile.samples.iter().filter(|sample| sample.event == 0);
+        let row = |sample: &ImportedSample| {
+            let stack = profile.stacks[sample.stack as usize].iter().map(name);
+            (stack.collect::<Vec<_>>().join(" "), sample.value)
+        };
+        let mut rows: Vec<(String, u64)> = samples.map(row).collect();
+        rows.sort();
+        rows
+    }
+
     #[test]
     fn costs_are_divided_among_callers() {
         let text = EXAMPLE.replace("20 60 6", "20 90 9");
         assert!(is_format(text.as_bytes()));
         let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
-        let name = |location: &ImportId| {
-            let call = profile.calls[profile.locations[*location as usize][0] as usize];
-            format!("{}:{}", profile.get_text(call.name), call.line)
-        };
-        let mut rows: Vec<(String, u64)> = profile
-            .samples
-            .iter()
-            .filter(|sample| sample.event == 0)
-            .map(|sample| {
-                let stack = profile.stacks[sample.stack as usize].iter().map(name);
-                (stack.collect::<Vec<_>>().join(" "), sample.value)
-            })
-            .collect();
-        rows.sort();
+        let rows = stacks(&profile);
         let expected = [
             ("main:10", 5),
             ("other:30 main:12", 10),
@@ -706,6 +737,29 @@ mod tests {
         let text = "events: Ir\nfn=a\n1 7\ncfn=b\ncalls=1 2\n1 9\nfn=b\n2 9\ncfn=a\ncalls=1 1\n2 5\n";
         let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
         assert_eq!(profile.samples.iter().map(|sample| sample.value).sum::<u64>(), 16);
+    }
+
+    #[test]
+    fn calls_one_by_one_give_exact_stacks() {
+        let tree = "fl=a.php\nfn=leaf\n2 10\n\nfn=work\n5 30\ncfn=leaf\ncalls=1 0 0\n6 10\n\nfn=leaf\n2 12\n\n\
+                    fn=main\n1 50\ncfn=work\ncalls=1 0 0\n8 40\ncfn=leaf\ncalls=1 0 0\n9 12\n\nsummary: 102\n";
+        let head = "version: 1\ncreator: xdebug 3.2.0 (PHP 8.2)\npositions: line\n\nevents: Time\n\n";
+        let imported = |text: &str| read(text.as_bytes(), ImportedProfile::new()).unwrap();
+        let profile = imported(&format!("{head}{tree}"));
+        assert!(profile.notes.is_empty());
+        let rows = stacks(&profile);
+        let expected =
+            [("leaf:2 main:9", 12), ("leaf:2 work:6 main:8", 10), ("main:1", 50), ("work:5 main:8", 30)];
+        assert_eq!(rows, expected.map(|(stack, cost)| (stack.to_owned(), cost)));
+        // The end is missing: the calls that are there are exact.
+        let cut = &tree[..tree.find("fn=main").unwrap()];
+        let rows = stacks(&imported(&format!("{head}{cut}")));
+        assert_eq!(rows.iter().map(|(_, cost)| cost).sum::<u64>(), 52);
+        assert!(rows.contains(&("leaf:2 work:6".to_owned(), 10)), "{rows:?}");
+        // A call whose block is missing, and a block without a cost.
+        for other in [tree.replacen("cfn=leaf", "cfn=other", 1), format!("{tree}fn=late\n")] {
+            assert_eq!(imported(&format!("{head}{other}")).notes.len(), 1, "{other}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! ```
 
 mod bpf;
+mod call_order;
 mod call_tree;
 mod callgrind;
 mod chrome;
