@@ -126,6 +126,7 @@ fn plain() -> SymbolOptions {
         files: true,
         live: true,
         kernel: RunningKernel::live(),
+        owners: Default::default(),
     }
 }
 

@@ -16,6 +16,7 @@ mod capabilities;
 mod channels;
 mod memory;
 mod outputs;
+mod owners;
 
 const OTHER_USER: u32 = 65534;
 

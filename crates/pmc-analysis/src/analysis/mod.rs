@@ -128,7 +128,10 @@ pub fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<Recordin
         ));
     }
     let live = archive.is_none() && options.symfs.is_none() && is_of_this_machine(session);
-    let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
+    let meta = session.reader.features().meta_info.as_ref();
+    let owners = meta.map(|meta| meta.owners().collect()).unwrap_or_default();
+    let options = SymbolOptions { live, owners, ..options.clone() };
+    let mut symbols = RecordingSymbols::new(&session.history, options)?;
     symbols.is_imported = header::is_imported(&session.reader);
     symbols.add_device_symbols(&DeviceFile::all(session.reader.features()));
     if let Some(archive) = archive {

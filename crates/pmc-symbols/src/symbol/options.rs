@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use rustc_hash::FxHashMap;
+
 use super::debuginfod::{self, Debuginfod};
 use pmc_sys::sys::regular_file::is_ours;
 
@@ -40,6 +42,9 @@ pub struct SymbolOptions {
     pub live: bool,
     /// The kernel that now runs on this machine.
     pub kernel: RunningKernel,
+    /// Owners of recorded processes that may have ended: process ID and user ID. Their files in `/tmp` are
+    /// read too.
+    pub owners: FxHashMap<u32, u32>,
 }
 
 /// The kernel that runs on this machine, as its files below `/proc`, `/sys`, `/boot` and `/lib` describe it.
@@ -137,6 +142,7 @@ impl SymbolOptions {
             files: true,
             live: true,
             kernel: RunningKernel::live(),
+            owners: FxHashMap::default(),
         }
     }
 }

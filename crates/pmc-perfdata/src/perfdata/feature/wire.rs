@@ -218,6 +218,9 @@ pub struct MetaInfo(pub Vec<(String, String)>);
 const COUNTED: &str = "pmc_counted";
 /// Key for the number of stacks unwound while recording, and of those that end at the end of their copy.
 const STACKS: &str = "pmc_stacks_unwound_cut";
+/// Key for the owners of processes with generated code: a process ID, a colon and a user ID, separated by
+/// commas.
+const OWNERS: &str = "pmc_owners";
 
 impl MetaInfo {
     /// Creates a section with the count of each event.
@@ -229,6 +232,21 @@ impl MetaInfo {
     /// Adds the number of stacks unwound while recording, and of those that end at the end of their copy.
     pub fn add_stacks(&mut self, unwound: u64, cut: u64) {
         self.0.push((STACKS.to_owned(), format!("{unwound},{cut}")));
+    }
+
+    /// Adds the owners of processes: a process ID and a user ID each.
+    pub fn add_owners(&mut self, owners: impl IntoIterator<Item = (i32, u32)>) {
+        let words: Vec<String> = owners.into_iter().map(|(pid, uid)| format!("{pid}:{uid}")).collect();
+        self.0.push((OWNERS.to_owned(), words.join(",")));
+    }
+
+    /// Returns the recorded owners of processes: a process ID and a user ID each.
+    pub fn owners(&self) -> impl Iterator<Item = (u32, u32)> {
+        let lists = self.0.iter().filter(|(key, _)| key == OWNERS);
+        lists.flat_map(|(_, list)| list.split(',')).filter_map(|word| {
+            let (pid, uid) = word.split_once(':')?;
+            Some((pid.parse().ok()?, uid.parse().ok()?))
+        })
     }
 
     /// Removes everything except the counts of events and stacks.
@@ -316,6 +334,11 @@ mod tests {
         let meta = MetaInfo::of_counts(&[7, 0, u64::MAX]);
         assert_eq!([0, 1, 2, 3].map(|event| meta.counted(event)), [Some(7), Some(0), Some(u64::MAX), None]);
         assert_eq!(MetaInfo::default().counted(0), None);
+        let mut meta = MetaInfo::default();
+        meta.add_owners([(7, 1001), (9, 0)]);
+        assert_eq!(meta.owners().collect::<Vec<_>>(), [(7, 1001), (9, 0)]);
+        meta.keep_counts();
+        assert_eq!(meta.owners().count(), 0);
     }
 
     #[test]

@@ -24,10 +24,13 @@ use pmc_perfdata::record::{MappedFileId, RawRecord, Record, kind, write_by_build
 use pmc_symbols::symbol::{BuildId, BuildIdCache, identify};
 use pmc_sys::error::{Result, say};
 use pmc_sys::sys::deleted_file;
-use pmc_sys::sys::regular_file::open_regular;
+use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular};
 
 /// Maximum number of files to inspect, for recordings with many containers.
 const MAX_FILES: usize = 5000;
+
+/// The name of a mapping that contains generated code.
+const GENERATED: &[u8] = b"//anon";
 
 /// Mount namespace, device and inode of a root directory.
 type RootDirectoryId = (u64, u64, u64);
@@ -50,6 +53,9 @@ pub(super) struct OtherRoots {
     /// Whether files are copied into the cache.
     keeps: bool,
     keeper: Option<FileCopyThread>,
+    /// The owners of processes of other users with generated code. A reader that finds names for this code in
+    /// `/tmp` must know who may have written them, even after the process has ended.
+    owners: FxHashMap<i32, u32>,
 }
 
 /// A thread that copies files, because draining the rings must not wait for the disk.
@@ -62,7 +68,7 @@ struct FileCopyThread {
 impl OtherRoots {
     pub(super) fn new(keeps: bool) -> Self {
         let (of, known) = (FxHashMap::default(), FxHashMap::default());
-        Self { own: root_of("self"), of, known, keeps, keeper: None }
+        Self { own: root_of("self"), of, known, keeps, keeper: None, owners: FxHashMap::default() }
     }
 
     /// If the record maps a file in another root, appends a copy of the record with the file's build-id.
@@ -76,11 +82,16 @@ impl OtherRoots {
     /// Like [`OtherRoots::note`], for a mapping that existed before the recording. Examines only deleted
     /// files, because on a machine with many containers, reading all files would delay the recording.
     pub(super) fn note_existing(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
-        if let Some(Record::Mmap2(mapping)) = record.parse()
-            && deleted_file::path_before(Path::new(OsStr::from_bytes(mapping.map.name))).is_some()
-        {
+        let Some(Record::Mmap2(mapping)) = record.parse() else { return };
+        let name = mapping.map.name;
+        if name == GENERATED || deleted_file::path_before(Path::new(OsStr::from_bytes(name))).is_some() {
             self.mapping(record, out);
         }
+    }
+
+    /// The owners of processes of other users with generated code: process ID and user ID, in no order.
+    pub(super) fn owners(&self) -> impl ExactSizeIterator<Item = (i32, u32)> {
+        self.owners.iter().map(|(pid, uid)| (*pid, *uid))
     }
 
     /// Ends a round, and forgets the processes' roots, which may change.
@@ -100,7 +111,14 @@ impl OtherRoots {
     fn mapping(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
         let Some(Record::Mmap2(mapping)) = record.parse() else { return };
         let (pid, name) = (mapping.map.thread.pid, mapping.map.name);
-        if pid <= 0 || mapping.is_data() || !identify::is_path(name) {
+        if pid <= 0 || mapping.is_data() {
+            return;
+        }
+        if name == GENERATED && self.owners.len() < MAX_FILES && !self.owners.contains_key(&pid) {
+            let owner = fs::metadata(format!("/proc/{pid}")).map(|process| process.uid());
+            self.owners.extend(owner.ok().filter(|uid| !is_trusted_owner(*uid)).map(|uid| (pid, uid)));
+        }
+        if !identify::is_path(name) || name == GENERATED {
             return;
         }
         let root = *self.of.entry(pid).or_insert_with(|| root_of(&pid.to_string()));

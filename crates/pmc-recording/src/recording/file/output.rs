@@ -636,6 +636,9 @@ impl<'a> RecordOutput<'a> {
         if self.ends.walked > 0 {
             features.meta_info.get_or_insert_default().add_stacks(self.ends.walked, self.ends.cut);
         }
+        if self.other_roots.owners().len() > 0 {
+            features.meta_info.get_or_insert_default().add_owners(self.other_roots.owners());
+        }
         if self.plan.keeps_files {
             // The last process that mapped a file is the most likely one to still exist.
             self.identified.extend(identified.into_iter().map(|of| ((of.file.name.clone(), of.id), of)));

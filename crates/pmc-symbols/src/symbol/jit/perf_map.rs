@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Since every user can write to `/tmp`, pmc accepts only a regular file (no symbolic link) that belongs to
-//! root, to the current user, or to the user of the process. It reads only the newest part of a huge file,
-//! truncates long names, and ignores malformed lines. Processes whose maps are hard links to the same file
-//! share one table.
+//! root, to the current user, or to the user of the process, which it remembers after the process has ended.
+//! It reads only the newest part of a huge file, truncates long names, and ignores malformed lines. Processes
+//! whose maps are hard links to the same file share one table.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -55,12 +55,30 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 /// The maps read so far. There is one per file, even if several processes share the file.
 #[derive(Debug, Default)]
-pub(crate) struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<SymbolTable>>>);
+pub(crate) struct PerfMaps {
+    tables: Mutex<FxHashMap<FileVersion, Arc<SymbolTable>>>,
+    /// Owners of processes, as user IDs: the recorded ones, and those of processes that were alive.
+    owners: Mutex<FxHashMap<u32, u32>>,
+}
 
 /// Identifies a version of a file: device, inode, size, modification time (seconds, nanoseconds).
 type FileVersion = (u64, u64, u64, i64, i64);
 
 impl PerfMaps {
+    /// Creates a reader of maps. `owners` are processes and their users, as user IDs.
+    pub(crate) fn new(owners: FxHashMap<u32, u32>) -> Self {
+        Self { tables: Mutex::default(), owners: Mutex::new(owners) }
+    }
+
+    /// Whether a file of the user `uid` may name the code of a process.
+    fn is_trusted(&self, uid: u32, pid: u32) -> bool {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let was = owners.get(&pid) == Some(&uid);
+        let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|process| process.uid());
+        owners.extend(process.map(|uid| (pid, uid)));
+        is_trusted_owner(uid) || was || process == Some(uid)
+    }
+
     /// Reads the map of a process.
     ///
     /// # Errors
@@ -106,14 +124,13 @@ impl PerfMaps {
         let mut file = open_regular(path, false)?;
         let about = file.metadata()?;
         let owner = about.uid();
-        let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
-        if !is_trusted_owner(owner) && Some(owner) != process {
+        if !self.is_trusted(owner, pid) {
             let why = format!("is owned by user {owner}, not by root, you or the process's user");
             return Err(io::Error::other(why));
         }
         let version = (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec());
         // Hold the lock while reading, so that threads do not read the same file in parallel.
-        let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut maps = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = maps.get(&version) {
             return Ok(table.clone());
         }

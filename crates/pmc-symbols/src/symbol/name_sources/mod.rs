@@ -52,12 +52,12 @@ pub(super) struct SharedSources {
 impl SharedSources {
     pub(super) fn new(options: SymbolOptions) -> Self {
         Self {
+            perf_maps: PerfMaps::new(options.owners.clone()),
             options,
             kallsyms: OnceLock::new(),
             running: OnceLock::new(),
             ksymbols: IntervalMap::default(),
             jitdumps: Vec::new(),
-            perf_maps: PerfMaps::default(),
             packages: DebugPackages::default(),
             recorded: HashMap::default(),
             archive: None,
