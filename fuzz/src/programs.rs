@@ -39,6 +39,7 @@ pub(crate) fn options() -> SymbolOptions {
         files: true,
         live: false,
         kernel: RunningKernel::below("/nonexistent", ""),
+        owners: Default::default(),
     }
 }
 
