@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::imports::{folded, run, sums, theirs};
+use crate::kit::burn::busy_shell;
 use crate::kit::{self, Ran};
 
 /// Writes a profile into a temporary folder.
@@ -689,5 +690,58 @@ fn whole_records_of_cut_files_are_read() {
             cuts_read += 1;
         }
         assert!(cuts_read > 0, "{name}");
+    }
+}
+
+/// perf prints a recording without call chains, and one with them, with each field and each pair of fields.
+/// pmc reads each sample, or says what the text lacks. It never takes one field for another.
+#[test]
+fn perf_script_text_is_read_with_any_two_fields() {
+    if !kit::need_program("perf") {
+        return;
+    }
+    let fields = [
+        "comm", "tid", "pid", "time", "cpu", "event", "ip", "sym", "dso", "srcline", "period", "flags",
+        "insn", "insnlen", "misc",
+    ];
+    let pairs = fields
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| fields[at + 1..].iter().map(move |other| format!("{one},{other}")));
+    let selections: Vec<String> = fields.iter().map(|field| (*field).to_owned()).chain(pairs).collect();
+    let chains = kit::data("perfdata/fp.data");
+    let folder = tempfile::tempdir().unwrap();
+    let (flat, text) = (folder.path().join("flat.data"), folder.path().join("text"));
+    let mut recordings = vec![chains];
+    if kit::need_perf_events() {
+        let shell = ["sh", "-c", busy_shell(50)];
+        let record = ["record", "-q", "-e", "cpu-clock:u", "-F", "500", "-o", flat.to_str().unwrap(), "--"];
+        kit::run(&[&record[..], &shell].concat()).expect(0);
+        recordings.push(flat);
+    }
+    for recording in &recordings {
+        let perf = |fields: &str| {
+            let mut command = Command::new("perf");
+            let ran = command.args(["script", "-F", fields, "-i"]).arg(recording).output().unwrap();
+            ran.status.success().then_some(ran.stdout).filter(|text| !text.trim_ascii().is_empty())
+        };
+        let samples =
+            perf("time").unwrap().split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        for fields in &selections {
+            let Some(printed) = perf(fields) else { continue };
+            fs::write(&text, &printed).unwrap();
+            let ran = run("report --json", &text);
+            if ran.status == Some(1) && ran.stderr.contains("if this is text of perf script: print a time") {
+                let has_enough = ["time", "ip", "tid,event"].iter().any(|enough| fields.contains(enough));
+                assert!(!has_enough, "{fields}: {}", ran.stderr);
+                continue;
+            }
+            let document: serde_json::Value = serde_json::from_str(&ran.expect(0).stdout).unwrap();
+            let events = document["events"].as_array().unwrap();
+            let read: u64 = events.iter().map(|event| event["samples"].as_u64().unwrap()).sum();
+            assert_eq!(read, samples as u64, "{fields}");
+            let names: Vec<&str> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
+            assert!(fields.contains("event") || names == ["samples"], "{fields}: {names:?}");
+        }
     }
 }

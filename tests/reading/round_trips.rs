@@ -2,12 +2,14 @@
 //! this test measures it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::imports::theirs;
 use crate::kit;
 
-/// A profile with two events, two processes, threads, kernel code, inlined functions, code without names,
+/// A profile with three events, of which one has a unit, two processes, threads, kernel code, inlined functions, code without names,
 /// recursion and names with spaces.
 const PROFILE: &str = "\
 io worker  7/8  [000]  1.000001:  1000000 cpu-clock:u:
@@ -19,6 +21,10 @@ io worker  7/8  [000]  1.000001:  1000000 cpu-clock:u:
 
 web  9/9  [001]  1.500000:  3000000 cpu-clock:u:
 \t    7f1200000010 [unknown] (/usr/lib/libz.so.1)
+\t    55d000000020 main+0x1 (/usr/bin/app)
+
+web  9/9  [001]  2.400000:  4096 heap (bytes):
+\t    55d000000028 std::vector<int, a>::push(int const&)+0x1 (/usr/bin/app)
 \t    55d000000020 main+0x1 (/usr/bin/app)
 
 web  9/9  [001]  2.500000:  250 page-faults:u:
@@ -119,4 +125,43 @@ fn table_states_what_each_format_keeps() {
         assert_eq!(has_loss, stated.get(cells.len()).is_some_and(|reason| !reason.is_empty()), "{stated:?}");
     }
     assert!(differing.is_empty(), "docs/import.md must state:\n{}", differing.join("\n"));
+}
+
+/// The events of a Go heap profile count objects and bytes. Their names, units and sums survive.
+#[test]
+fn events_with_units_survive() {
+    let original = theirs("go.heap.pb.gz");
+    let folder = tempfile::tempdir().unwrap();
+    let exported = folder.path().join("exported");
+    let path = exported.to_str().unwrap();
+    let sums = |file: &Path| {
+        let text =
+            kit::run(&["report", "--stdio", "-g", "none", "-i", file.to_str().unwrap()]).expect(0).stdout;
+        let mut sums = BTreeMap::new();
+        for part in text.split(" of event '").skip(1) {
+            let (event, rest) = part.split_once('\'').unwrap();
+            let sum = rest.split_once("(approx.): ").unwrap().1.lines().next().unwrap();
+            sums.insert(event.to_owned(), sum.to_owned());
+        }
+        sums
+    };
+    let expected = sums(&original);
+    assert_eq!(expected.len(), 4, "{expected:?}");
+    for format in ["pprof", "speedscope", "firefox", "callgrind"] {
+        kit::run(&["export", "-q", "--format", format, "-o", path, original.to_str().unwrap()]).expect(0);
+        let got = sums(&exported);
+        assert!(got.keys().eq(expected.keys()), "{format}: {got:?}");
+        for (event, sum) in &expected {
+            // The weights of the Firefox Profiler are times, bytes, or numbers of samples.
+            let is_kept = format != "firefox" || event.ends_with("(bytes)");
+            assert!(!is_kept || got[event] == *sum, "{format}: {event} {sum}, {got:?}");
+        }
+    }
+    let script = kit::run(&["script", "-i", original.to_str().unwrap()]).expect(0).stdout;
+    fs::write(&exported, script).unwrap();
+    assert_eq!(sums(&exported), expected);
+    // Pictures name the unit, and so does pprof.
+    let image =
+        kit::run(&["export", "-q", "--format", "svg", "-o", "-", original.to_str().unwrap()]).expect(0);
+    assert!(image.stdout.contains(" bytes, ") && !image.stdout.contains("occurrences"));
 }

@@ -1,6 +1,7 @@
 //! Programs whose file is not directly readable: stripped, deleted, or in another mount namespace.
 
 use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::kit::burn::waiting_shell;
@@ -140,19 +141,23 @@ fn in_a_namespace(lab: &Lab, rest: &str) -> Vec<String> {
     ["unshare", "-m", "sh", "-c", &script].map(str::to_owned).into()
 }
 
+/// Held by tests that create mount namespaces: the kernel gives the number of a namespace that has ended to the
+/// next one.
+static NAMESPACES: Mutex<()> = Mutex::new(());
+
+/// Returns a guard if this machine allows mount namespaces.
 #[track_caller]
-fn can_unshare() -> bool {
+fn can_unshare() -> Option<MutexGuard<'static, ()>> {
     let works = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
-    ready(&["g++", "unshare", "mount"])
+    let can = ready(&["g++", "unshare", "mount"])
         && kit::need_root()
-        && kit::need("mount_namespaces", works(), "this machine lets nobody make a mount namespace")
+        && kit::need("mount_namespaces", works(), "this machine lets nobody make a mount namespace");
+    can.then(|| NAMESPACES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[test]
 fn files_of_a_running_process_in_another_mount_namespace_are_found() {
-    if !can_unshare() {
-        return;
-    }
+    let Some(_only) = can_unshare() else { return };
     let lab = Lab::new();
     let (source, _) = build(&lab);
     let command = in_a_namespace(&lab, &format!("exec {}/hidden 100000000", lab.text("inner")));
@@ -167,9 +172,7 @@ fn files_of_a_running_process_in_another_mount_namespace_are_found() {
 
 #[test]
 fn files_of_an_exited_process_are_found_through_its_namespace() {
-    if !can_unshare() {
-        return;
-    }
+    let Some(_only) = can_unshare() else { return };
     let lab = Lab::new();
     let (source, _) = build(&lab);
     let pid_file = lab.text("pid");
@@ -191,4 +194,36 @@ fn files_of_an_exited_process_are_found_through_its_namespace() {
     let document = report(&file);
     let lost = module(&document, "hidden");
     assert!(lost["missing"][0].as_str().unwrap().contains("another mount namespace"), "{lost}");
+}
+
+/// Reports and archives state paths as the process saw them. `/proc/PID/root` means nothing later, and nothing
+/// on another machine.
+#[test]
+fn paths_in_another_mount_namespace_are_those_of_its_processes() {
+    if !ready(&["objcopy", "strip"]) {
+        return;
+    }
+    let Some(_only) = can_unshare() else { return };
+    let lab = Lab::new();
+    build(&lab);
+    lab.run("objcopy", &["--only-keep-debug", "prog", "hidden.debug"]);
+    lab.run("strip", &["prog"]);
+    lab.run("objcopy", &["--add-gnu-debuglink=hidden.debug", "prog"]);
+    let inner = lab.text("inner");
+    let rest = format!("mv {} {inner}/ && exec {inner}/hidden 100000000", lab.text("hidden.debug"));
+    let command = in_a_namespace(&lab, &rest);
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let running = start(&words, "hidden");
+    let pid = running.id().to_string();
+    let file = lab.record(&["-g", "-p", &pid], &["sh", "-c", waiting_shell(running.id(), 500)]);
+    let archive = lab.text("archive");
+    kit::run(&["archive", file.to_str().unwrap(), "-o", &archive]).expect(0);
+    for file in [&file, Path::new(&archive)] {
+        let document = report(file);
+        let hidden = module(&document, "hidden");
+        assert_eq!(hidden["binary"], format!("{inner}/hidden"), "{hidden}");
+        assert_eq!(hidden["debug"], format!("{inner}/hidden.debug"), "{hidden}");
+        let listing = kit::run(&["annotate", "--stdio", "-i", file.to_str().unwrap(), "shop::serve"]);
+        assert!(!listing.expect(0).stdout.contains("/root/"));
+    }
 }

@@ -1,6 +1,7 @@
 //! Callgrind's format, for KCachegrind and callgrind_annotate: costs of lines and of calls.
 //!
 //! ```text
+//!   event: a__b_ : a (b) the name of an event, if its word in "events:" differs
 //!   fn=(1) main          the function whose lines follow
 //!   12 500               line, its own cost
 //!   cfn=(2) work         a function called from here
@@ -41,12 +42,14 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     let used: Vec<usize> =
         (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
     let (examples, functions) = add_up(stacks, &used);
-    let word = |c: char| if c.is_alphanumeric() || "-_:".contains(c) { c } else { '_' };
-    let name = |at: &usize| clean(&stacks.events[*at].name).chars().map(word).collect::<String>();
-    let names: Vec<String> = used.iter().map(name).collect();
+    let full_names: Vec<_> = used.iter().map(|at| clean(&stacks.events[*at].name)).collect();
+    let names: Vec<String> = full_names.iter().map(|name| event_word(name)).collect();
     let totals: Vec<u64> = used.iter().map(|at| stacks.events[*at].kept.period).collect();
     writeln!(out, "# callgrind format\nversion: 1\ncreator: pmc {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "cmd: {}", clean(contents.command()))?;
+    for (word, name) in names.iter().zip(&full_names).filter(|(word, name)| *word != &**name) {
+        writeln!(out, "event: {word} : {name}")?;
+    }
     writeln!(out, "positions: line\nevents: {}\nsummary: {}", names.join(" "), costs(&totals))?;
     let mut known = CallgrindNames::default();
     for (function, call) in functions.iter().zip(&examples) {
@@ -61,6 +64,12 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
         }
     }
     writeln!(out, "\ntotals: {}", costs(&totals))
+}
+
+/// Returns the word by which the format refers to an event.
+pub(crate) fn event_word(name: &str) -> String {
+    let word = |c: char| if c.is_alphanumeric() || "-_:".contains(c) { c } else { '_' };
+    name.chars().map(word).collect()
 }
 
 /// Returns the costs of each function, and one of the calls to it, by function number.

@@ -9,9 +9,10 @@
 //!          category "Waiting", with what the thread waits for as subcategory
 //! ```
 //!
-//! If waits were recorded, the weight of a sample is its time in milliseconds; otherwise, it is the number of
-//! samples. The format supports only one kind of sample, so each further sampled event gets its own threads,
-//! which are named after the event.
+//! If waits were recorded, the weight of a sample is its time in milliseconds. The weights of an event that
+//! counts bytes are bytes. Otherwise, they are numbers of samples. The format supports only one kind of sample,
+//! so each further sampled event gets its own threads, which are named after the event. So are threads with
+//! bytes.
 
 use std::io::{self, Write};
 
@@ -30,6 +31,9 @@ use pmc_analysis::profile::sampled::stacks::{StackEvent, StackRow};
 use pmc_analysis::profile::sampled::wait_site::WaitSite;
 use pmc_text::text::{as_json, clean};
 use pmc_text::units::MS;
+
+/// The unit of events whose values are weights.
+const BYTES: &str = "bytes";
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let profile = FirefoxBuilder::new(contents).build(contents);
@@ -240,18 +244,30 @@ impl<'a> FirefoxBuilder<'a> {
                 marker.inspect(|marker| self.profile.set_marker_stack(thread, *marker, stack));
             }
             if !is_mark(row) || samples.is_none() {
-                let weight = match event.has_waits() {
-                    true => {
+                let weight = match event.unit() {
+                    _ if event.has_waits() => {
                         self.profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
                         let rest = rests.entry(thread).or_default();
                         let time = rest.saturating_add(row.value.period);
                         *rest = time % MS;
                         time / MS
                     }
-                    false => row.value.samples,
+                    BYTES => {
+                        self.profile.set_thread_samples_weight_type(thread, WeightType::Bytes);
+                        row.value.period
+                    }
+                    _ => row.value.samples,
                 };
-                let weight = i32::try_from(weight).unwrap_or(i32::MAX);
-                self.profile.add_sample(thread, at, stack, CpuDelta::from_nanos(cpu), weight);
+                // The library's weights have 32 bits.
+                let mut rest = weight;
+                loop {
+                    let part = i32::try_from(rest).unwrap_or(i32::MAX);
+                    self.profile.add_sample(thread, at, stack, CpuDelta::from_nanos(cpu), part);
+                    rest -= part as u64;
+                    if rest == 0 {
+                        break;
+                    }
+                }
             }
         }
         self.profile
@@ -310,14 +326,17 @@ impl<'a> FirefoxBuilder<'a> {
                 process
             }
         };
-        let is_main = pid == tid && event == base;
+        let of_event = &self.stacks.events[event as usize];
+        let is_named_after_event = event != base || of_event.unit() == BYTES;
+        // The library names a main thread after its process.
+        let is_main = pid == tid && !is_named_after_event;
         let handle = known.map_or_else(
             || self.profile.add_thread(process, tid as u32, start, is_main),
             |known| known.handle,
         );
-        let name = match event == base {
-            true => clean(&thread.comm).into_owned(),
-            false => format!("{} ({})", clean(&thread.comm), clean(&self.stacks.events[event as usize].name)),
+        let name = match is_named_after_event {
+            false => clean(&thread.comm).into_owned(),
+            true => format!("{} ({})", clean(&thread.comm), clean(&of_event.name)),
         };
         self.profile.set_thread_name(handle, &name);
         self.threads.insert(key, NamedThread { handle, number });

@@ -12,7 +12,7 @@
 //!   pprof, otlp ── push:  requests to a server
 //! ```
 
-mod callgrind;
+pub(crate) mod callgrind;
 mod firefox;
 pub mod folded;
 pub mod gmon;
@@ -35,7 +35,7 @@ use pmc_analysis::profile::annotate::Listing;
 use pmc_analysis::profile::header::RecordingHeader;
 use pmc_analysis::profile::sampled::code::UNKNOWN;
 use pmc_analysis::profile::sampled::stacks::{StackEvent, StackThread};
-use pmc_analysis::profile::sampled::{LocationCall, Profile, StackProfile, StringTable};
+use pmc_analysis::profile::sampled::{LocationCall, Profile, StackProfile, StringTable, name_and_unit};
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::clean;
 use pmc_view::report;
@@ -323,7 +323,7 @@ fn function_name(call: &LocationCall, texts: &StringTable) -> String {
 /// Returns a name for an event's values that servers accept: letters, digits and `_`. Time on a CPU is `cpu`.
 fn metric_name(event: &StackEvent) -> String {
     const LONGEST: usize = 100;
-    let name = event.name.as_str();
+    let (name, _) = name_and_unit(&event.name);
     if name.split(':').next().is_some_and(|plain| matches!(plain, "cpu-clock" | "task-clock")) {
         return "cpu".to_owned();
     }

@@ -21,7 +21,7 @@ use crate::pprof_messages::{
     PprofFunction, PprofLabel, PprofLine, PprofLocation, PprofMapping, PprofProfile, PprofSample,
     PprofValueType,
 };
-use pmc_analysis::profile::sampled::{StackProfile, StringId};
+use pmc_analysis::profile::sampled::{StackProfile, StringId, name_and_unit};
 use pmc_text::text::{clean, hex};
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
@@ -96,11 +96,11 @@ impl<'a> PprofBuilder<'a> {
             let event = &stacks.events[*at];
             let name = match self.pushed {
                 Some(_) => metric_name(event),
-                None => clean(&event.name).into_owned(),
+                None => clean(name_and_unit(&event.name).0).into_owned(),
             };
             let samples = if used.len() == 1 { "samples".to_owned() } else { format!("{name} samples") };
             let samples = PprofValueType { kind: self.string(&samples), unit: self.string("count") };
-            let unit = self.string(if event.is_clock() { "nanoseconds" } else { "count" });
+            let unit = self.string(&clean(event.unit()));
             let period = PprofValueType { kind: self.string(&name), unit };
             if self.profile.sample_type.is_empty() {
                 self.profile.default_sample_type = period.kind;

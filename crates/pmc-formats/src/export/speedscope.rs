@@ -47,7 +47,11 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
         rows.sort_by_key(|row| row.time);
         let event = &stacks.events[event as usize];
         let name = format!("{} {}", thread_name(&stacks.threads[thread as usize]), clean(&event.name));
-        let unit = if event.is_clock() { "nanoseconds" } else { "none" };
+        // speedscope knows no others.
+        let unit = match event.unit() {
+            unit @ ("nanoseconds" | "bytes") => unit,
+            _ => "none",
+        };
         let functions = |row: &&StackRow| {
             let mut functions: Vec<u32> =
                 paths.end(row.stack).into_iter().flat_map(|node| paths.outward(node)).collect();

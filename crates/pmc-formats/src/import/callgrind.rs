@@ -31,6 +31,7 @@ use super::call_order::CallList;
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use super::text::{head_lines, hex, is_kernel, lines};
+use crate::export::callgrind::event_word;
 use pmc_text::units::thousands;
 
 /// Maximum number of different stacks of functions.
@@ -128,6 +129,8 @@ impl NumberedNames {
 #[derive(Default)]
 struct GraphParser {
     events: Vec<ImportId>,
+    /// Full names of pmc's events, by their words in "events:".
+    event_names: HashMap<String, String>,
     /// Number of positions before the costs, and the index of the line among them.
     positions: usize,
     line_at: Option<usize>,
@@ -187,6 +190,13 @@ impl GraphParser {
         if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
             return self.costs(line, profile);
         }
+        if let Some(event) = line.strip_prefix("event:") {
+            let named = event.split_once(" : ").map(|(word, name)| (word.trim(), name.trim()));
+            if let Some((word, name)) = named.filter(|(word, name)| event_word(name) == *word) {
+                self.event_names.insert(word.to_owned(), name.to_owned());
+            }
+            return Ok(());
+        }
         if let Some((key, value)) = line.split_once('=') {
             let value = value.trim();
             let unknown = || format!("{key}= refers to a number without a name: {value}");
@@ -230,7 +240,8 @@ impl GraphParser {
         match key {
             "events" => {
                 self.events.clear();
-                for name in value.split_ascii_whitespace() {
+                for word in value.split_ascii_whitespace() {
+                    let name = self.event_names.get(word).map_or(word, String::as_str);
                     self.events.push(profile.event(name, "").map_err(|error| error.to_string())?);
                 }
             }

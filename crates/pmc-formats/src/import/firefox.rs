@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::error::ImportError;
 use super::json;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, MOST_FRAMES};
-use super::text::file_and_line;
+use super::text::{file_and_line, split_module};
 
 /// Why a file that is cut off may contain no whole sample.
 const NEEDS: &str = "a thread is read only if it is whole, because the names of its functions are at its end, and some programs \
@@ -259,10 +259,9 @@ fn processed(
     };
     let mut comm = thread.name.as_str();
     let mut event_name = name;
-    // pmc writes each further event as threads, which are named after it.
-    if let Some((start, end)) = comm.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("))
-        && !end.contains(' ')
-        && name == "samples"
+    // pmc names threads of further events, and of bytes, after the event, whose name may end with a unit.
+    if let (start, Some(end)) = split_module(comm)
+        && (name == "samples" && !end.contains(' ') || end.ends_with(')'))
     {
         (comm, event_name) = (start, end);
     }

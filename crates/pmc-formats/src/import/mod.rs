@@ -264,6 +264,10 @@ fn unknown(path: &Path) -> Error {
     Error::new(format!("{}: not a perf.data file", shown_name(path)))
         .why("it does not start with PERFILE2, and has no other format that pmc reads")
         .try_this(format!("a file of one of these formats: perf.data, {}", names.join(", ")))
+        .try_this(
+            "if this is text of perf script: print a time, a thread with an event, or addresses, such as with \
+             perf script -F comm,tid,time,period,event,ip,sym,dso",
+        )
 }
 
 /// Returns the format of a file; `None` if pmc does not read it. `name` is the file's name for messages.

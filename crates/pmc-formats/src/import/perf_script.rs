@@ -19,8 +19,12 @@ use super::text::{file_and_line, head_lines, hex, is_digits, is_kernel, lines, s
 
 /// Largest ID of a thread. A larger number is a period.
 const LARGEST_TID: i32 = 1 << 22;
-/// Width of an address in a frame, which follows a tab.
+/// Width of an address in a frame, which follows a tab or a blank.
 const ADDRESS_WIDTH: usize = 16;
+/// Width of a period, which follows a blank. Threads' IDs are narrower.
+const PERIOD_WIDTH: usize = 10;
+/// Fields at the end of a line that pmc does not import: the instruction at the address, and its length.
+const INSTRUCTION_FIELDS: [&str; 2] = [" ilen: ", " insn: "];
 
 /// Whether most lines are parts of samples.
 pub(super) fn is_format(head: &[u8]) -> bool {
@@ -67,16 +71,16 @@ impl<'a> ScriptLine<'a> {
             return Self::OtherRecord;
         }
         let is_indented = line.starts_with([' ', '\t']);
+        let line = without_instruction(line);
+        if line.trim().is_empty() {
+            return if is_open { Self::Field } else { Self::Odd };
+        }
         let frame = ScriptFrame::parse(line);
         if line.starts_with('\t')
             && let Some(frame) = frame
             && (is_open || is_perf_frame(line))
         {
             return Self::Frame(frame);
-        }
-        if is_open && is_indented && (line.trim().starts_with("insn: ") || line.trim().starts_with("ilen: "))
-        {
-            return Self::Field;
         }
         let is_before_frame = is_perf_frame(next);
         let header = SampleHeader::parse(line, is_before_frame);
@@ -86,7 +90,9 @@ impl<'a> ScriptLine<'a> {
             header.fields() >= 2 && (!is_comment || header.ids.is_some() && header.time.is_some())
         };
         match header {
-            Some(header) if is_sample(&header) || is_before_frame && !(is_open && is_indented) => {
+            Some(header)
+                if is_sample(&header) || is_before_frame && !(is_open && is_indented) || header.is_flat() =>
+            {
                 return Self::Header(header);
             }
             _ if is_comment => return Self::Comment,
@@ -94,7 +100,7 @@ impl<'a> ScriptLine<'a> {
         }
         let is_frame = |frame: &ScriptFrame<'_>| match is_open && is_indented {
             true => frame.has_module() || frame.has_long_address(),
-            false => frame.has_module() && frame.has_long_address(),
+            false => frame.has_long_address() && (frame.has_module() || is_flat_frame(line)),
         };
         if let Some(frame) = frame.filter(is_frame) {
             return Self::Frame(frame);
@@ -133,6 +139,21 @@ fn is_perf_frame(line: &str) -> bool {
     hex(address).is_some() && (end >= ADDRESS_WIDTH || inside.trim_end().ends_with(')'))
 }
 
+/// Whether perf may have printed this line as the only frame of a sample without other fields: an aligned
+/// address behind blanks.
+fn is_flat_frame(line: &str) -> bool {
+    let inside = line.trim_start_matches(' ');
+    let address = inside.split(' ').next().unwrap_or_default();
+    let start = line.len() - inside.len();
+    start > 0 && start + address.len() > ADDRESS_WIDTH && hex(address).is_some()
+}
+
+/// Removes the instruction and its length from the end of a line.
+fn without_instruction(line: &str) -> &str {
+    let starts = INSTRUCTION_FIELDS.iter().filter_map(|field| line.find(field));
+    starts.min().map_or(line, |start| &line[..start])
+}
+
 /// Whether the text has the form `libc.so.6[29d90]`.
 fn is_address_in_file(text: &str) -> bool {
     text.strip_suffix(']')
@@ -165,8 +186,8 @@ impl<'a> SampleHeader<'a> {
         let words: Vec<LineWord<'a>> = words(line).collect();
         let time_at = words.iter().position(|(word, _)| parse_time(word).is_some());
         let first_event = || {
-            let event = words.iter().skip(1).position(|(word, _)| is_event(word)).map(|at| at + 1);
-            event.or_else(|| words.first().is_some_and(|(word, _)| is_event(word)).then_some(0))
+            let event = (1..words.len()).find(|at| event_len(&words[*at..]) > 0);
+            event.or_else(|| (event_len(&words) > 0).then_some(0))
         };
         // Without a time, the fields end before the event. Without both, they end before a frame.
         let frame = || frame_at(line, &words).filter(|_| !is_before_frame);
@@ -191,10 +212,12 @@ impl<'a> SampleHeader<'a> {
             && is_digits(number)
         {
             let is_after_ids = rest.last().is_some_and(|(word, _)| parse_ids(word).is_some());
+            let before = rest.last().map_or(0, |(_, end)| *end);
+            let is_wide = fields[fields.len() - 1].1 - before >= PERIOD_WIDTH;
             let is_too_large = parse_ids(number).is_none_or(|(_, tid)| tid > LARGEST_TID);
             // The name of a thread may be a number, if blanks do not align the first number.
             let has_name = rest.len() > 1 || line.starts_with(' ');
-            if is_too_large || is_after_ids && has_name {
+            if is_wide || is_too_large || is_after_ids && has_name {
                 (fields, period) = (rest, number.parse().ok());
             }
         }
@@ -228,6 +251,12 @@ impl<'a> SampleHeader<'a> {
         (!comm.is_empty() || header.fields() > 0 || period.is_some() || cpu.is_some()).then_some(header)
     }
 
+    /// Whether a frame follows a single field: the name or the ID of a thread, or a period.
+    fn is_flat(&self) -> bool {
+        let has_field = self.period.is_some() || self.ids.is_some() || !self.comm.is_empty();
+        has_field && ScriptFrame::parse(self.rest).is_some_and(|frame| frame.has_long_address())
+    }
+
     /// Returns how many of thread, time and event the line has.
     fn fields(&self) -> usize {
         [self.ids.is_some(), self.time.is_some(), self.event.is_some()].into_iter().filter(|is| *is).count()
@@ -244,7 +273,14 @@ fn words(line: &str) -> impl Iterator<Item = LineWord<'_>> {
 fn event_len(words: &[LineWord<'_>]) -> usize {
     match words {
         [(word, _), ..] if is_event(word) => 1,
-        [_, (unit, _), ..] if unit.starts_with('(') && unit.ends_with("):") => 2,
+        [(name, _), (unit, _), ..]
+            if unit.starts_with('(')
+                && unit.ends_with("):")
+                && !is_digits(name)
+                && parse_time(name).is_none() =>
+        {
+            2
+        }
         _ => 0,
     }
 }
@@ -318,16 +354,15 @@ impl<'a> ScriptFrame<'a> {
     /// Parses `55d0c1a01135 parse_line+0x15 (/usr/bin/grep)`. Some versions of perf print no address for
     /// inlined functions.
     fn parse(line: &'a str) -> Option<Self> {
+        let is_aligned = is_perf_frame(line);
         let line = line.trim();
         let (first, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let (ip, text) = match hex(first) {
-            Some(ip) if first.len() >= 4 || !rest.is_empty() || first == "0" => {
+            Some(ip) if first.len() >= 4 || !rest.is_empty() || first == "0" || is_aligned => {
                 (Some((ip, first.len())), rest.trim())
             }
             _ => (None, line),
         };
-        // perf prints the instruction (-F +insn) at the end of a line without a call chain.
-        let text = text.split_once(") insn: ").map_or(text, |(frame, _)| &text[..frame.len() + 1]);
         let (symbol, module) = match split_module(text) {
             // Without the module, a name in parentheses is a name: `(garbage collector)`.
             ("", Some(module))

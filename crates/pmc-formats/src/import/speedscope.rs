@@ -22,6 +22,7 @@ const NEEDS: &str = "a sample needs its weight, which comes after all samples of
 
 #[derive(Deserialize)]
 struct SpeedscopeFile {
+    exporter: Option<String>,
     #[serde(default)]
     shared: SharedFrames,
     #[serde(default)]
@@ -82,7 +83,8 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             continue;
         }
         let unit = one.unit.as_deref().unwrap_or_default();
-        let (comm, tid, event) = match thread_and_event(&one.name) {
+        let is_pmc = file.exporter.as_deref().is_some_and(|exporter| exporter.starts_with("pmc "));
+        let (comm, tid, event) = match thread_and_event(&one.name, is_pmc) {
             (name, None, None) if are_events => ("", None, Some(name)),
             parts => parts,
         };
@@ -184,18 +186,20 @@ fn location(profile: &mut ImportedProfile, frame: &SpeedscopeFrame) -> ImportId 
 }
 
 /// Splits pmc's names of profiles, `comm (tid) event`, and py-spy's, `Thread 516 "comm"`. Others are names of
-/// threads, or of events if the units of the profiles differ, as memray writes them.
-fn thread_and_event(name: &str) -> (&str, Option<i32>, Option<&str>) {
-    let parts = name.rsplit_once(") ").and_then(|(thread, event)| {
-        let (comm, tid) = thread.rsplit_once(" (")?;
-        Some((comm, tid.parse().ok()?, event))
-    });
+/// threads, or of events if the units of the profiles differ, as memray writes them. pmc's names of events may
+/// contain spaces, and those of threads may be empty.
+fn thread_and_event(name: &str, is_pmc: bool) -> (&str, Option<i32>, Option<&str>) {
     let py_spy = name.strip_prefix("Thread ").and_then(|rest| rest.split_once(' '));
     if let Some((tid, comm)) = py_spy.and_then(|(tid, comm)| Some((tid.parse().ok()?, comm))) {
         return (comm.trim_matches('"'), Some(tid), None);
     }
+    let mut ends = name.rmatch_indices(") ").map(|(at, _)| at);
+    let parts = ends.find_map(|end| {
+        let (comm, tid) = name[..end].rsplit_once(" (")?;
+        Some((comm, tid.parse().ok()?, &name[end + 2..]))
+    });
     match parts {
-        Some((comm, tid, event)) if !event.contains(' ') => (comm, Some(tid), Some(event)),
+        Some((comm, tid, event)) if is_pmc || !event.contains(' ') => (comm, Some(tid), Some(event)),
         _ => (name, None, None),
     }
 }

@@ -375,9 +375,10 @@ impl<'a> ModuleCollector<'a> {
 
     fn add_piece(&mut self, code: &MachineCode) {
         let piece = self.data.code.len() as u64 / 5;
-        let from = self.texts.add(&code.from.to_string_lossy());
+        let path = self.symbolizer.path_in_process(self.id, &code.from);
+        let from = self.texts.add(&path.to_string_lossy());
         if self.symbolizer.is_own_file(self.id, &code.from) {
-            self.data.image = Some(code.from.as_os_str().as_bytes().to_vec());
+            self.data.image = Some(path.as_os_str().as_bytes().to_vec());
         }
         let machine = u64::from(code.machine.elf_number());
         let size = code.bytes.len() as u64;

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::build_id::BuildId;
 use pmc_sys::sys::helper_program::helper;
+use pmc_sys::sys::regular_file::path_in_process;
 
 /// The result of the search for a module's files: which data was found, and which is missing.
 ///
@@ -367,27 +368,29 @@ fn os_release() -> String {
 impl fmt::Display for MissingDataReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, said } => write!(f, "{}: {said}", path.display()),
-            Self::Unreadable { path, said } => write!(f, "{}: {said}", path.display()),
+            Self::File { path, said } => write!(f, "{}: {said}", path_in_process(path).display()),
+            Self::Unreadable { path, said } => write!(f, "{}: {said}", path_in_process(path).display()),
             Self::OtherBuild { path, recorded, found } => {
-                write!(f, "{} is another build (recorded {recorded}, ", path.display())?;
+                write!(f, "{} is another build (recorded {recorded}, ", path_in_process(path).display())?;
                 match found {
                     Some(found) => write!(f, "the file has {found})"),
                     None => write!(f, "the file has no build-id)"),
                 }
             }
-            Self::NotElf { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::NotElf { path, why } => write!(f, "{}: {why}", path_in_process(path).display()),
             Self::Shortened { path } => {
                 write!(
                     f,
                     "{} was truncated while pmc was reading it, or the disk returned an error",
-                    path.display()
+                    path_in_process(path).display()
                 )
             }
-            Self::Stripped { path, .. } => write!(f, "{} is stripped", path.display()),
-            Self::Lines { path, .. } => write!(f, "{} has no line information", path.display()),
+            Self::Stripped { path, .. } => write!(f, "{} is stripped", path_in_process(path).display()),
+            Self::Lines { path, .. } => {
+                write!(f, "{} has no line information", path_in_process(path).display())
+            }
             Self::BadLines { path, why } => {
-                write!(f, "{}: cannot read the debug information: {why}", path.display())
+                write!(f, "{}: cannot read the debug information: {why}", path_in_process(path).display())
             }
             Self::NoThreads => f.write_str(
                 "source lines and inlined functions are omitted because pmc could not start a thread",

@@ -13,6 +13,7 @@ use super::files::source_text::{self, SourceFolders, SourceLines};
 use super::missing_data::MissingDataReason;
 use super::module::ModuleId;
 use super::symbolizer::Symbolizer;
+use pmc_sys::sys::regular_file::path_in_process;
 
 /// The text of a source file of a module.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +53,15 @@ impl Symbolizer {
         sources
             .archived()
             .map_or_else(|| sources.binary().is_some_and(is_image), |archived| archived.is_image(path))
+    }
+
+    /// Returns the path of a file with code of a module as the recorded process saw it: not one below `/proc`.
+    pub fn path_in_process(&self, id: ModuleId, path: &Path) -> PathBuf {
+        let quality = self.quality(id);
+        match quality.found().binary.as_ref().filter(|_| self.is_own_file(id, path)) {
+            Some(binary) => binary.clone(),
+            None => path_in_process(path).into_owned(),
+        }
     }
 
     /// Downloads one of the module's source files from a debuginfod server, and returns the local path.

@@ -12,6 +12,7 @@
 //! Links in another process's root directory are resolved below that directory, as that process would.
 //! Otherwise, an absolute link in a container would lead to a file of the host.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -129,6 +130,15 @@ pub fn process_root(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let Some(Component::Normal(process)) = parts.next() else { return None };
     let is_root = parts.next() == Some(Component::Normal("root".as_ref()));
     is_root.then(|| (Path::new("/proc").join(process).join("root"), parts.as_path().to_owned()))
+}
+
+/// Returns the path as the process sees it: `/usr/lib/a` for `/proc/12/root/usr/lib/a`. Returns other paths
+/// unchanged.
+pub fn path_in_process(path: &Path) -> Cow<'_, Path> {
+    match process_root(path) {
+        Some((_, inside)) => Path::new("/").join(inside).into(),
+        None => path.into(),
+    }
 }
 
 fn open_inside(root: &Path, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
@@ -296,5 +306,8 @@ mod tests {
         assert_eq!(split("/proc/12/root/usr/lib"), Some(("/proc/12/root".into(), "usr/lib".into())));
         assert_eq!(split("/proc/self/root"), Some(("/proc/self/root".into(), "".into())));
         assert_eq!((split("/proc/12/exe"), split("/usr/proc/1/root/a"), split("/proc")), (None, None, None));
+        let inside = |path| path_in_process(Path::new(path)).into_owned();
+        assert_eq!(inside("/proc/12/root/usr/lib"), Path::new("/usr/lib"));
+        assert_eq!(inside("/proc/12/exe"), Path::new("/proc/12/exe"));
     }
 }

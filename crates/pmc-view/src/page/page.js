@@ -726,7 +726,7 @@ function drawAbout() {
   const long = data.span ? `, for ${time(data.span)}` : "";
   const times = [0, 0, 0];
   data.cellPeriod.forEach((period, cell) => { if (data.cellEvent[cell] === chosen.event) times[stateOf(cell)] += period; });
-  const amounts = !event.clock ? `about ${grouped(event.period)} occurrences`
+  const amounts = !event.clock ? `about ${grouped(event.period)} ${event.unit}`
     : times[1] + times[2] ? `${time(times[0])} running, ${time(times[1])} waiting for a CPU and ${time(times[2])} blocked` : `${time(event.period)} of CPU time`;
   const words = `Recorded${where}${when}${long}: ${grouped(event.samples)} ${event.samples === 1 ? "sample" : "samples"} of ${event.name}, ${amounts}.`;
   // The directory of the program that recorded tells the reader nothing.

@@ -109,12 +109,9 @@ pub(crate) fn listing(
     merge(head, MergeInput { instructions, places, samples: function.samples.clone(), sources })
 }
 
-/// Returns the path to show for the file that contains the code: the path that the process used, not one
-/// below /proc.
+/// Returns the path to show for the file that contains the code.
 fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
-    let own = symbols.symbolizer.is_own_file(function.id, &code.from);
-    let quality = symbols.symbolizer.quality(function.id);
-    quality.found().binary.as_ref().filter(|_| own).unwrap_or(&code.from).display().to_string()
+    symbols.symbolizer.path_in_process(function.id, &code.from).display().to_string()
 }
 
 fn instructions(
@@ -130,7 +127,7 @@ fn instructions(
     } else if (code.bytes.len() as u64) < function.size {
         note(format!(
             "{} has only {} of the function's {} bytes",
-            code.from.display(),
+            shown(symbols, function, code),
             code.bytes.len(),
             function.size
         ));

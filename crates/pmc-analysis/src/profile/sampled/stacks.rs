@@ -44,6 +44,11 @@ impl StackEvent {
         is_clock(&self.name)
     }
 
+    /// Returns the unit of the periods: `nanoseconds`, another one that the name states, or `count`.
+    pub fn unit(&self) -> &str {
+        if self.is_clock() { "nanoseconds" } else { name_and_unit(&self.name).1.unwrap_or("count") }
+    }
+
     /// Whether the event measured how long threads waited.
     pub fn has_waits(&self) -> bool {
         self.total.waited() > 0
@@ -60,6 +65,16 @@ pub fn is_clock(event: &str) -> bool {
         .any(|clock| event.contains(clock))
         || event.starts_with(TIME_BETWEEN)
         || ThreadState::ALL.iter().any(|state| state.event_name() == event)
+}
+
+/// Splits the unit off an event's name: the values of `inuse_space (bytes)` are bytes. Only imported events
+/// have one.
+pub fn name_and_unit(event: &str) -> (&str, Option<&str>) {
+    let split = event.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    match split.filter(|(_, unit)| !unit.is_empty() && unit.chars().all(char::is_alphabetic)) {
+        Some((name, unit)) => (name, Some(unit)),
+        None => (event, None),
+    }
 }
 
 /// A thread, under one of its names.

@@ -298,16 +298,16 @@ impl<'a> OtlpBuilder<'a> {
     fn profile(&mut self, row: &StackRow) -> OtlpProfileBuilder {
         let event = &self.stacks.events[row.event as usize];
         let nanoseconds = "nanoseconds";
-        let unit = if event.is_clock() { nanoseconds } else { "count" };
+        let unit = clean(event.unit());
         let metric = if event.has_waits() { "cpu".to_owned() } else { metric_name(event) };
         let (name, of_name) = match (row.wait.is_some(), self.export.has_times) {
             (true, _) => ("off_cpu", nanoseconds),
             (false, true) => ("samples", "count"),
-            (false, false) => (metric.as_str(), unit),
+            (false, false) => (metric.as_str(), &*unit),
         };
         let sample_type = Some(self.value_type(name, of_name));
         let period = row.wait.is_none().then(|| self.export.periods[row.event as usize]);
-        let period_type = period.map(|_| self.value_type(&metric, unit));
+        let period_type = period.map(|_| self.value_type(&metric, &unit));
         let profile = OtlpProfile {
             sample_type,
             period_type,

@@ -131,7 +131,7 @@ impl<'a> ParquetExport<'a> {
                 time: (identity.time as i64).wrapping_add(self.to_wall_ns).div_euclid(1000),
                 duration_us: stacks.bucket.map_or(0, |length| (length / 1000) as i64),
                 event: texts.get(&clean(&event.name)),
-                unit: texts.get(if event.is_clock() { "nanoseconds" } else { "count" }),
+                unit: texts.get(&clean(event.unit())),
                 service: fixed[0].clone(),
                 version: fixed[1].clone(),
                 host: host.clone(),

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::address::IntervalMap;
 use crate::symbol::missing_data::{MissingDataReason, is_absence};
 use crate::symbol::tables::table::SymbolTable;
-use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular};
+use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular, path_in_process};
 
 /// Maximum number of bytes to read. They are taken from the end of the file, since the newest line for an
 /// address applies.
@@ -113,7 +113,11 @@ impl PerfMaps {
         let (path, error) = failure.unwrap_or_else(|| (Path::new(""), io::ErrorKind::NotFound.into()));
         Err(match is_absence(&error) {
             true => {
-                let said = format!("{}: {}", path.display(), pmc_sys::error::kernel_message(&error));
+                let said = format!(
+                    "{}: {}",
+                    path_in_process(path).display(),
+                    pmc_sys::error::kernel_message(&error)
+                );
                 MissingDataReason::PerfMap { pid, said }
             }
             false => MissingDataReason::unreadable(path, &error),

@@ -25,6 +25,7 @@ use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 use crate::symbol::options::RunningKernel;
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::SymbolTable;
+use pmc_sys::sys::regular_file::path_in_process;
 
 impl ModuleSources {
     /// Searches for the module's files and reads its symbol tables.
@@ -107,16 +108,12 @@ impl ModuleSources {
         let mini = sparse.mini(&files).iter().filter_map(|mini| mini.elf().ok());
         full += mini.map(|file| file.symbols().count()).sum::<usize>();
         // Users know a file by its path in the process, not by a path below /proc.
-        let shown = |image: &Image| {
-            let path = if image.path.starts_with("/proc") {
-                locate::strip_deleted(&module.path)
-            } else {
-                &image.path
-            };
-            path.to_owned()
+        let shown = |image: &Image| match image.path.starts_with("/proc") {
+            true => locate::strip_deleted(&module.path).to_owned(),
+            false => image.path.clone(),
         };
         let binary = files.binary.as_ref().map(shown);
-        let debug = files.debug.as_ref().map(|image| image.path.clone());
+        let debug = files.debug.as_ref().map(|image| path_in_process(&image.path).into_owned());
         *self.quality_mut().found_mut() =
             FoundData { binary: binary.clone(), debug, symbols: full + dynamic, lines };
         if let Some(path) = binary {
@@ -317,6 +314,7 @@ impl ModuleSources {
         let mut listed = Arc::default();
         match shared.perf_maps.read(pid, shared.options.live, shared.options.symfs.as_deref()) {
             Ok((path, table)) => {
+                let path = path_in_process(&path).into_owned();
                 loaded.quality_mut().found_mut().binary.get_or_insert(path);
                 listed = table;
             }
