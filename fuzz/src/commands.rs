@@ -69,7 +69,13 @@ pub fn import(input: &[u8]) {
     let again = MemoryFile::new(&exported.out);
     let result = in_process::run(recordings::words(&recordings::REPORT, "report --stdio", &again.path()));
     let is_empty = exported.out.is_empty() || result.err.contains("no samples");
-    assert!(result.exit == Exit::Done || is_empty, "pmc {line}, imported again: {}", result.err);
+    // A function without callers whose name ends with a colon looks like a key with a value.
+    let is_ambiguous = line.contains("folded") && !exported.out.contains(&b';');
+    assert!(
+        result.exit == Exit::Done || is_empty || is_ambiguous,
+        "pmc {line}, imported again: {}",
+        result.err
+    );
 }
 
 /// Reads a packed recording.

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! If waits were recorded, the weight of a sample is its time in milliseconds. The weights of an event that
-//! counts bytes are bytes. Otherwise, they are numbers of samples. The format supports only one kind of sample,
-//! so each further sampled event gets its own threads, which are named after the event. So are threads with
-//! bytes.
+//! counts bytes are bytes. Otherwise, they are numbers of samples. The format supports only one kind of
+//! sample, so each further sampled event gets its own threads, which are named after the event. So are
+//! threads with bytes.
 
 use std::io::{self, Write};
 

@@ -186,8 +186,8 @@ fn location(profile: &mut ImportedProfile, frame: &SpeedscopeFrame) -> ImportId 
 }
 
 /// Splits pmc's names of profiles, `comm (tid) event`, and py-spy's, `Thread 516 "comm"`. Others are names of
-/// threads, or of events if the units of the profiles differ, as memray writes them. pmc's names of events may
-/// contain spaces, and those of threads may be empty.
+/// threads, or of events if the units of the profiles differ, as memray writes them. pmc's names of events
+/// may contain spaces, and those of threads may be empty.
 fn thread_and_event(name: &str, is_pmc: bool) -> (&str, Option<i32>, Option<&str>) {
     let py_spy = name.strip_prefix("Thread ").and_then(|rest| rest.split_once(' '));
     if let Some((tid, comm)) = py_spy.and_then(|(tid, comm)| Some((tid.parse().ok()?, comm))) {

@@ -55,7 +55,8 @@ impl Symbolizer {
             .map_or_else(|| sources.binary().is_some_and(is_image), |archived| archived.is_image(path))
     }
 
-    /// Returns the path of a file with code of a module as the recorded process saw it: not one below `/proc`.
+    /// Returns the path of a file with code of a module as the recorded process saw it, not one below
+    /// `/proc`.
     pub fn path_in_process(&self, id: ModuleId, path: &Path) -> PathBuf {
         let quality = self.quality(id);
         match quality.found().binary.as_ref().filter(|_| self.is_own_file(id, path)) {
