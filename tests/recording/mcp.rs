@@ -504,7 +504,7 @@ fn hostile_names_stay_data() {
         answers.push(session.call(tool, &arguments).0);
     }
     let fields =
-        ["function", "module", "command", "top_function", "file", "text", "instruction", "last_lines"];
+        ["function", "module", "process", "command", "top_function", "file", "text", "instruction", "last_lines"];
     let mut names = 0;
     for answer in &answers {
         strings(answer, "", &mut |field, text| {

@@ -1,5 +1,7 @@
 //! `pmc top`: its tables for programs with known shares, how it starts and ends, and its screen in tmux.
 
+use pmc_analysis::profile::sampled::SortKey;
+
 use crate::Lab;
 use crate::kit::{
     self,
@@ -448,4 +450,39 @@ fn perf_options_select_columns_rows_and_events() {
     let options = ["-g", "--no-children", "--ignore-callees", "^main$", "-s", "sym", "-r", "1"];
     let callees = tables(&options, &has("[.] main"));
     assert!(!callees.contains("[.] fifty"), "{callees}");
+}
+
+#[test]
+fn fields_of_the_sort_keys_are_sampled() {
+    if !ready() {
+        return;
+    }
+    let page_faults = |key: &str, options: &[&str]| -> kit::Ran {
+        let all = [&["top", "--stdio", "-e", "page-faults", "-c", "1", "-s", key], options].concat();
+        kit::pmc().args(all).args(["--", "true"]).output().expect("pmc starts").into()
+    };
+    for (key, page) in [("data_page_size", "4K"), ("code_page_size", "4K")] {
+        page_faults(key, &[]).expect(0).prints(&[page]);
+    }
+    // Addresses in the kernel's mapping of the program, not 0.
+    assert!(!page_faults("phys_daddr", &[]).expect(0).stdout.contains("0000000000000000"));
+    let live = |key: &SortKey| page_faults(key.name(), &["--no-children"]);
+    let refused: Vec<&str> = SortKey::names()
+        .map(|name| name.parse::<SortKey>().expect("it is a sort key"))
+        .filter(|key| {
+            let ran = live(key);
+            match ran.status {
+                Some(0) => false,
+                _ => {
+                    ran.expect(2).says(&["live view", "try: pmc record"]);
+                    true
+                }
+            }
+        })
+        .map(SortKey::name)
+        .collect();
+    for key in ["time", "trace", "parent", "parallelism", "waker", "ran_instead", "symbol_to", "mispredict"] {
+        assert!(refused.contains(&key), "{key}: {refused:?}");
+    }
+    assert!(!refused.contains(&"transaction") && !refused.contains(&"process"), "{refused:?}");
 }

@@ -17,10 +17,6 @@ use pmc_sys::abi::sample_type;
 use pmc_sys::error::{AdvisedOption, Error, Result, Warning, say};
 use pmc_sys::host::{CpuList, Host};
 
-/// The sample field in which this architecture reports the cost of a sample.
-pub const WEIGHT: u64 =
-    if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT };
-
 /// Converts the events of `--pfm-events` to pmc's event syntax.
 pub fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {
     lists.iter().map(|list| event_text(list))

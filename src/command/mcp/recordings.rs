@@ -189,6 +189,7 @@ impl SampleArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum RowKey {
+    Process,
     Command,
     Module,
     Function,
@@ -201,6 +202,7 @@ impl RowKey {
     /// Returns pmc's sort key.
     fn sort_key(self) -> SortKey {
         match self {
+            Self::Process => SortKey::ProcessName,
             Self::Command => SortKey::Comm,
             Self::Module => SortKey::Dso,
             Self::Function => SortKey::Symbol,
@@ -253,7 +255,8 @@ fn event<'n>(typed: Option<&str>, events: impl Iterator<Item = (&'n str, bool)>)
 pub(super) fn hot(of: &HotArguments, symbols: &SymbolOptions, limit: AnswerLimit) -> Result<AgentAnswer> {
     let session = open(&of.samples.recording)?;
     let keys = keys(&of.by);
-    let request = AnalysisRequest { usual_keys: keys.is_empty(), keys, ..of.samples.request(symbols) };
+    let usual_keys = keys.is_empty();
+    let request = AnalysisRequest { usual_keys, by_process: true, keys, ..of.samples.request(symbols) };
     let only = RowSelection { part: of.function.clone(), ..RowSelection::default() };
     let filter = Filter { only, ..Filter::default() };
     let ranks = vec![RowRank::Own];

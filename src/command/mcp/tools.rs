@@ -102,7 +102,7 @@ const fn parameter(name: &'static str, kind: ParameterKind, about: &'static str)
     ToolParameter { name, kind, about }
 }
 
-const KEY_NAMES: &[&str] = &["command", "module", "function", "line", "tid", "cpu"];
+const KEY_NAMES: &[&str] = &["process", "command", "module", "function", "line", "tid", "cpu"];
 /// Keys that two recordings can have in common.
 const DIFF_KEY_NAMES: &[&str] = &["command", "module", "function"];
 
@@ -210,7 +210,7 @@ static TOOLS: &[ToolRow] = &[
             parameter(
                 "by",
                 ParameterKind::Choices(KEY_NAMES),
-                "What distinguishes rows; default: command, module, function",
+                "What distinguishes rows; default: process, module, function. command is the name of the thread",
             ),
             parameter("function", ParameterKind::Text, "Only functions whose name contains this"),
             COMMAND_FILTER,
@@ -452,7 +452,7 @@ mod tests {
         for (bad, words) in [
             (json!({"recordng": "a"}), "recording"),
             (json!({"recording": 3}), "a string"),
-            (json!({"by": ["colour"]}), "one or more of command"),
+            (json!({"by": ["colour"]}), "one or more of process, command"),
             (json!({"by": []}), "one or more"),
             (json!({"offset": -1}), "from 0 to"),
             (json!({"offset": 1.5}), "an integer"),

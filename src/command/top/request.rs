@@ -85,9 +85,9 @@ impl TopArgs {
             keys.retain(|key| !KEYS.contains(key));
             keys.splice(..0, KEYS);
         }
-        if let Some(key) = keys.iter().find(|key| matches!(key, SortKey::Trace | SortKey::Time)) {
+        if let Some((key, record)) = keys.iter().find_map(|key| Some((key, needed_recording(*key)?))) {
             return Err(Error::usage(format!("{:?} cannot be a sort key in a live view", key.name()))
-                .try_this("pmc record, then pmc report -s time or trace"));
+                .try_this(format!("{record}, then pmc report -s {}", key.name())));
         }
         let sample = sampling(typed, &keys, host)?;
         let has_chains = sample.options.call_graph.is_some();
@@ -218,6 +218,16 @@ impl TopRequest {
     }
 }
 
+/// Returns the command that records the values of a key that a live view does not have.
+fn needed_recording(key: SortKey) -> Option<&'static str> {
+    match key {
+        SortKey::Trace | SortKey::Time | SortKey::Parent => Some("pmc record"),
+        SortKey::Parallelism => Some("pmc record --latency"),
+        SortKey::Waker | SortKey::RanInstead => Some("pmc record --wall --wakers"),
+        key => key.is_of_branch().then_some("pmc record -b"),
+    }
+}
+
 fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     let has_waits = typed.off_cpu || typed.wall;
     if has_waits && !typed.cgroups.is_empty() {
@@ -262,23 +272,17 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     }
     // Record callers too, because the function that waits is usually in libc or the kernel.
     let call_graph = call_graph.or(has_waits.then_some(CallGraph::Fp));
-    let has = |key: SortKey| keys.contains(&key);
-    let fields = [
-        (has(SortKey::Cpu) || has(SortKey::Socket), sample_type::CPU),
-        (has(SortKey::Weight) || has(SortKey::LocalWeight), sampling_options::WEIGHT),
-        (has(SortKey::Addr), sample_type::ADDR),
-    ];
-    let fields = fields.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field);
+    let attributes = sort::attributes(keys, 1);
     let options = SampleOptions {
         rate: typed.freq.or(typed.count).unwrap_or_default(),
         call_graph,
-        fields,
+        fields: attributes.iter().fold(0, |all, attribute| all | attribute.sample_type()),
         // pmc can read this clock as well, so it knows up to which time the records are complete.
         clock: clock::number("monotonic"),
         // Do not request build IDs, since the mapped files are present, and the request would also affect
         // other recorders.
         build_ids: false,
-        cgroups: has(SortKey::Cgroup),
+        cgroups: attributes.contains(&SampleAttribute::Cgroup),
         inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
         ..SampleOptions::default()
     };

@@ -16,10 +16,15 @@ use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::wait as waiting;
 
-/// Maximum time to wait for names before the last table is printed.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time to wait for names before the last table is printed. Reading the kernel's symbols may take
+/// seconds on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same after Ctrl-C.
+const PATIENCE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// Interval between checks whether sampling has ended.
 const LOOK: Duration = Duration::from_millis(100);
+/// Interval between checks whether all names are known.
+const LOOK_FOR_NAMES: Duration = Duration::from_millis(5);
 
 /// Prints tables until sampling ends.
 pub(super) fn run(
@@ -35,17 +40,17 @@ pub(super) fn run(
     let mut next = start + request.live.delay;
     loop {
         let until = end.map_or(next, |end| end.min(next));
-        let caught = wait(signals, shared, until)?;
+        let mut caught = wait(signals, until, LOOK, || shared.is_over())?;
         let is_last = caught.is_some() || shared.is_over() || end.is_some_and(|end| Instant::now() >= end);
-        if is_last {
-            names.lift_time_limit();
-            let patience = Instant::now() + PATIENCE;
-            while names.waiting() > 0 && Instant::now() < patience {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
         // After one of these signals, do not print another table.
-        if !matches!(caught, Some(signal::TERM | signal::HUP)) {
+        let prints = |caught| !matches!(caught, Some(signal::TERM | signal::HUP));
+        if is_last && prints(caught) {
+            names.lift_time_limit();
+            let patience = if caught.is_some() { PATIENCE_AFTER_SIGNAL } else { PATIENCE };
+            let again = wait(signals, Instant::now() + patience, LOOK_FOR_NAMES, || names.waiting() == 0)?;
+            caught = caught.or(again);
+        }
+        if prints(caught) {
             let mut snapshot = maker.take(last.take());
             let answer = maker.answer(&snapshot, &request.query);
             let head = maker.head(&snapshot, 0);
@@ -75,20 +80,25 @@ pub(super) fn run(
     }
 }
 
-/// Sleeps until the time `until`, or until a signal arrives, the reader of the output exits, or sampling
-/// ends.
-fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<i32>> {
+/// Sleeps until the time `until`, or until a signal arrives, the reader of the output exits, or `is_over`,
+/// which is asked at intervals of `look`.
+fn wait(
+    signals: &Signals,
+    until: Instant,
+    look: Duration,
+    is_over: impl Fn() -> bool,
+) -> Result<Option<i32>> {
     let out = stdout();
     loop {
         if let Some(caught) = signals.next() {
             return Ok(Some(caught.signal));
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || shared.is_over() {
+        if left.is_zero() || is_over() {
             return Ok(None);
         }
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&out, PollFlags::empty())];
-        waiting::poll(&mut fds, Some(left.min(LOOK))).map_err(|error| Error::io("waiting", error))?;
+        waiting::poll(&mut fds, Some(left.min(look))).map_err(|error| Error::io("waiting", error))?;
         // The reader has closed the pipe. poll reports this even if pmc does not write.
         if fds[1].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
             return Err(Error::output("the table", std::io::ErrorKind::BrokenPipe.into()));

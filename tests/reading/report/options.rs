@@ -457,3 +457,75 @@ fn empty_tables_say_why() {
     let full = kit::run(&["report", "-g", "none", "-i", file]);
     assert!(!full.stdout.contains("No rows"), "{}", full.stdout);
 }
+
+/// A process of three threads, a process that runs the same function, and one whose first thread is unknown.
+const THREADS: &str = "\
+server 100/100 1.0: 250000 cpu-clock:
+\t1000 main (/bin/server)
+
+worker-1 100/101 1.0: 250000 cpu-clock:
+\t2000 burn (/bin/server)
+
+worker-2 100/102 1.0: 250000 cpu-clock:
+\t2000 burn (/bin/server)
+
+other 200/200 1.0: 250000 cpu-clock:
+\t2000 burn (/bin/server)
+
+lonely 300/301 1.0: 250000 cpu-clock:
+\t2000 burn (/bin/server)
+
+";
+
+#[test]
+fn threads_of_a_process_share_rows_on_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("threads.txt");
+    std::fs::write(&file, THREADS).unwrap();
+    let rows = |options: &[&str]| -> Vec<String> {
+        let all =
+            [&["report", "--stdio", "--no-children", "-g", "none", "-i", file.to_str().unwrap()], options];
+        let text = kit::run(&all.concat()).expect(0).stdout;
+        let rows = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()) && line.contains('%'));
+        let mut rows: Vec<String> = rows
+            .map(|line| {
+                let words = line.split_whitespace().filter(|word| !word.starts_with('±') && *word != "[.]");
+                words.collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        rows.sort();
+        rows
+    };
+    let coloured: &[&str] = &["--stdio-color", "always"];
+    assert_eq!(
+        rows(coloured),
+        [
+            "20.0% lonely server burn",
+            "20.0% other server burn",
+            "20.0% server server main",
+            "40.0% server server burn"
+        ]
+    );
+    assert_eq!(
+        rows(&[coloured, &["-s", "+comm", "-S", "burn"]].concat()),
+        [
+            "20.0% lonely server burn lonely",
+            "20.0% other server burn other",
+            "20.0% server server burn worker-1",
+            "20.0% server server burn worker-2",
+        ]
+    );
+    // perf's rows.
+    assert_eq!(
+        rows(&[]),
+        [
+            "20.00% lonely server burn",
+            "20.00% other server burn",
+            "20.00% server server main",
+            "20.00% worker-1 server burn",
+            "20.00% worker-2 server burn",
+        ]
+    );
+}

@@ -69,6 +69,9 @@ pub struct AnalysisRequest {
     pub apart: Vec<SampleAttribute>,
     /// Whether to include the waits of idle threads.
     pub idle: bool,
+    /// Whether the default sort keys have the name of the process instead of the name of the thread, so that
+    /// the threads of a program share a row for each function.
+    pub by_process: bool,
     /// The rows of a table of waits, if no sort keys were requested.
     pub wait_rows: WaitRows,
     /// Changes to stacks that depend on names.
@@ -108,6 +111,7 @@ impl AnalysisRequest {
             facets: false,
             apart: Vec::new(),
             idle: false,
+            by_process: false,
             wait_rows: WaitRows::Functions,
             stack_changes: StackChanges::default(),
             name_style: NameStyle::default(),
@@ -167,7 +171,14 @@ impl AnalysisRequest {
                 insert_keys(&mut waiting, self.wait_rows.keys(ThreadTime::has_partners(reader.events())));
                 self.waiting_keys = Some(waiting);
             }
-            insert_keys(&mut self.keys, self.measure.usual_keys());
+            let mut usual = self.measure.usual_keys().to_vec();
+            if self.by_process {
+                usual
+                    .iter_mut()
+                    .filter(|key| **key == SortKey::Comm)
+                    .for_each(|key| *key = SortKey::ProcessName);
+            }
+            insert_keys(&mut self.keys, &usual);
         }
         Ok(())
     }

@@ -15,6 +15,9 @@ const CACHE_LINE: u64 = 64;
 pub enum SampleAttribute {
     /// The process.
     Pid,
+    /// The name of the process when the sample was taken, numbered like
+    /// [`RowKey::comm`](super::samples::RowKey::comm).
+    ProcessName,
     /// The thread.
     Tid,
     /// The CPU.
@@ -80,6 +83,39 @@ impl SampleAttribute {
         matches!(self, Self::From | Self::Data | Self::DataLine)
     }
 
+    /// Returns the fields of a sample that contain the attribute, as in `attr.sample_type`. Returns 0 if every
+    /// sample of pmc has them, if they need more than a field (branches, context switches), or if `profile`
+    /// fills in the attribute.
+    pub fn sample_type(self) -> u64 {
+        match self {
+            Self::Cpu => sample_type::CPU,
+            Self::Weight | Self::InsLatency | Self::StageCycles => sample_type::OWN_WEIGHT,
+            Self::Addr | Self::Data | Self::DataLine => sample_type::ADDR,
+            Self::DataSrc => sample_type::DATA_SRC,
+            Self::PhysAddr => sample_type::PHYS_ADDR,
+            Self::DataPage => sample_type::DATA_PAGE_SIZE,
+            Self::CodePage => sample_type::CODE_PAGE_SIZE,
+            Self::Transaction => sample_type::TRANSACTION,
+            Self::Cgroup => sample_type::CGROUP,
+            Self::Payload => sample_type::RAW,
+            Self::Pid
+            | Self::ProcessName
+            | Self::Tid
+            | Self::Time(_)
+            | Self::Bucket(_)
+            | Self::From
+            | Self::BranchFlags
+            | Self::FromAddr
+            | Self::ToAddr
+            | Self::Parallelism
+            | Self::State
+            | Self::WaitSite
+            | Self::WaitFunction
+            | Self::WaitPartner
+            | Self::Parent => 0,
+        }
+    }
+
     /// Whether reading the attribute requires a full parse of the sample.
     pub(super) fn is_late(self) -> bool {
         matches!(
@@ -137,6 +173,8 @@ pub(super) struct Occurrence {
     pub(super) running: Option<u32>,
     /// The state of the thread.
     pub(super) state: ThreadState,
+    /// The value of [`SampleAttribute::ProcessName`]; any value if it is not requested.
+    pub(super) process_name: u32,
 }
 
 /// Stores a sample's attributes in `words`, in the order of `attributes`. `payload` returns the number of a
@@ -158,6 +196,7 @@ pub(super) fn attribute_words(
     };
     words.extend(attributes.iter().map(|attribute| match attribute {
         SampleAttribute::Pid => thread.pid as u64,
+        SampleAttribute::ProcessName => occurrence.process_name.into(),
         SampleAttribute::Tid => thread.tid as u64,
         SampleAttribute::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
         SampleAttribute::Time(slice) => occurrence.time.unwrap_or(0) / (*slice).max(1),

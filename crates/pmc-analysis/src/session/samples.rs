@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call_chain::Unwind;
-use super::history::{CommId, Epoch, Timestamp};
+use super::history::{CommId, Epoch, History, Timestamp};
 use super::intern::{InOrder, Interner, SharedInterner, bytes};
 use super::order::SampleUnwinding;
 use super::parallelism::Parallelism;
@@ -89,6 +89,17 @@ impl SampleQuery {
         let Self { thread_time, levels, cpus, comms, .. } = self;
         let has_filter = levels.is_some() || cpus.is_some() || comms.is_some();
         thread_time.is_some() && !has_filter && self.times.is_empty()
+    }
+
+    /// Returns the number of the name of a sample's process, if it distinguishes rows.
+    pub(super) fn process_name(&self, history: &History, sample: &Sample<'_>, timestamp: Timestamp) -> u32 {
+        if !self.attributes.contains(&SampleAttribute::ProcessName) {
+            return ANY_COMM;
+        }
+        let thread = sample.thread().unwrap_or_default();
+        // Imported threads may have names although their process has none.
+        let name = history.comm(thread.pid, thread.pid, timestamp);
+        comm_key(name.or_else(|| history.comm(thread.pid, thread.tid, timestamp)), thread)
     }
 
     /// Whether the filters accept a thread.
@@ -591,6 +602,7 @@ impl<'a> Worker<'a> {
             branch,
             running,
             state: about.state.unwrap_or(ThreadState::Running),
+            process_name: self.query.process_name(&self.session.history, sample, about.timestamp),
         };
         let payloads = &self.interned.payloads;
         attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |raw| {

@@ -11,7 +11,7 @@ use crate::options::filter_places::FilterPlaces;
 use crate::options::recording_options::{RecordingOptions, UnwindTime};
 use crate::options::settings::RecordingSettings;
 use crate::sampling_options::{
-    TargetOptions, WEIGHT, are_held, check_cgroup_scope, pfm_events, scope, scope_or_machine,
+    TargetOptions, are_held, check_cgroup_scope, pfm_events, scope, scope_or_machine,
 };
 use crate::values::{self, one_of};
 use pmc_events::counter::Levels;
@@ -509,7 +509,7 @@ impl RecordArgs {
             (self.phys_data, sample_type::PHYS_ADDR),
             (self.data_page_size, sample_type::DATA_PAGE_SIZE),
             (self.code_page_size, sample_type::CODE_PAGE_SIZE),
-            (self.weight, WEIGHT),
+            (self.weight, sample_type::OWN_WEIGHT),
             (self.transaction, sample_type::TRANSACTION),
             (self.sample_cpu, sample_type::CPU),
             (self.raw_samples, sample_type::RAW),

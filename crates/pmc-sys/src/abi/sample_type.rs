@@ -27,3 +27,6 @@ super::bits! {
     CODE_PAGE_SIZE = PERF_SAMPLE_CODE_PAGE_SIZE;
     WEIGHT_STRUCT = PERF_SAMPLE_WEIGHT_STRUCT;
 }
+
+/// The field in which this architecture reports the cost of a sample.
+pub const OWN_WEIGHT: u64 = if cfg!(target_arch = "x86_64") { WEIGHT_STRUCT } else { WEIGHT };

@@ -137,6 +137,7 @@ impl ReportRequest {
             latency: if wants_latency { LatencyMode::Wanted } else { LatencyMode::IfRecorded },
             // A page does not show callers, but it shows how many stacks are complete.
             callers: has_stacks || self.samples.stack_changes.changes_any() || self.is_page,
+            by_process: self.style.form == ReportFormat::Text && !self.is_piped(),
             // perf's rows, for programs that read perf's columns and for chains below rows.
             wait_rows: match self.style.form {
                 ReportFormat::Json => WaitRows::Functions,

@@ -311,6 +311,9 @@ impl SnapshotMaker {
     pub fn head(&mut self, snapshot: &LiveSnapshot, event: usize) -> LiveHeader {
         let counts = self.shared.live().counts();
         let now = PreviousCounters { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
+        // The viewer may have waited for names since sampling ended.
+        let sampled_until = self.shared.ended_ns().unwrap_or(now.at);
+        let sampled = seconds(sampled_until.saturating_sub(self.before.at).max(1));
         let elapsed = seconds((now.at - self.before.at).max(1));
         let split = snapshot.splits.get(event).map(|&(kernel, user, idle)| {
             let all = (kernel + user + idle).max(1) as f64;
@@ -327,8 +330,8 @@ impl SnapshotMaker {
             );
         }
         let head = LiveHeader {
-            since_ns: now.at - self.start,
-            rate: (counts.samples - self.before.counts.samples) as f64 / elapsed,
+            since_ns: sampled_until.saturating_sub(self.start),
+            rate: (counts.samples - self.before.counts.samples) as f64 / sampled,
             events: self.shared.events.iter().map(|event| event.name.clone()).collect(),
             lost: counts.lost,
             samples: counts.samples,
@@ -525,5 +528,40 @@ impl RowStrings for SnapshotStrings<'_> {
 
     fn payload(&self, _number: u64) -> String {
         String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::names::{self, NameOptions};
+    use super::*;
+    use crate::session::live::Live;
+    use crate::session::samples::SampleQuery;
+    use pmc_perfdata::record::Layouts;
+    use pmc_symbols::symbol::{Depth, SymbolOptions};
+
+    #[test]
+    fn time_after_the_end_of_sampling_does_not_count() {
+        let live = Live::new(Arc::new(Layouts::new([])), Vec::new(), SampleQuery::default(), 1);
+        let shared = Arc::new(LiveState::new(live, Vec::new(), Duration::from_secs(1)));
+        let symbols = SymbolOptions { cache: None, ..SymbolOptions::from_environment() };
+        let named = NameOptions { options: symbols, depth: Depth::Names, raw_names: false };
+        let (_requests, names) = names::start(named).unwrap();
+        let options = SnapshotOptions {
+            attributes: Vec::new(),
+            with_sockets: false,
+            with_idle: false,
+            ignore_callees: None,
+        };
+        let mut maker = SnapshotMaker::new(shared.clone(), names, options);
+        let snapshot = maker.take(None);
+        let running = maker.head(&snapshot, 0).since_ns;
+        shared.end();
+        let ended = maker.head(&snapshot, 0);
+        let later = maker.head(&snapshot, 0);
+        assert!(running < ended.since_ns);
+        assert_eq!((later.since_ns, later.rate), (ended.since_ns, 0.0));
     }
 }

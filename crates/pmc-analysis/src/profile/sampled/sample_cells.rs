@@ -91,6 +91,11 @@ pub(super) fn comm(cells: &mut SampleCells<'_>, _: Option<u64>) -> RowCell {
     cells.text(name)
 }
 
+pub(super) fn process_name(cells: &mut SampleCells<'_>, name: Option<u64>) -> RowCell {
+    let name = name.and_then(|name| u32::try_from(name).ok()).map(|name| cells.input.words.comm(name));
+    name.map_or(RowCell::Unknown, |name| cells.text(name))
+}
+
 pub(super) fn comm_without_digits(cells: &mut SampleCells<'_>, _: Option<u64>) -> RowCell {
     let name = without_digits(&cells.input.words.comm(cells.comm));
     cells.text(name)

@@ -151,6 +151,10 @@ sort_keys! {
     CommNoDigit = ["comm_nodigit"], "CommNoDigit", Name(sample_cells::comm_without_digits);
     /// A process, identified by its ID and name; perf's `tgid`.
     Process = ["tgid"], "Tgid:Command", Sample(SampleAttribute::Pid, sample_cells::task);
+    /// The name that the process had when the sample was taken. pmc's own key: a function of many threads has
+    /// one row.
+    ProcessName = ["process"], "Process",
+        Sample(SampleAttribute::ProcessName, sample_cells::process_name);
 }
 
 const NO_TYPES: &str = "pmc does not determine data types; symbol_daddr names variables";

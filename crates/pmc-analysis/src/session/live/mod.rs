@@ -355,6 +355,7 @@ impl Live {
                 branch: None,
                 running: None,
                 state: state.unwrap_or(ThreadState::Running),
+                process_name: self.query.process_name(self.history.get(), sample, timestamp),
             };
             let words = &mut self.attributes.words;
             attribute_words(&self.query.attributes, sample, occurrence, words, |_| u64::MAX);

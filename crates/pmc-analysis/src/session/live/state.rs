@@ -4,11 +4,12 @@
 //! viewers take snapshots; neither depends on the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::Live;
 use pmc_sys::abi::Attr;
+use pmc_sys::sys::clock::monotonic_ns;
 
 /// Maximum time in nanoseconds until samples are settled. They are also settled twice per displayed table.
 const SETTLE_NS: u64 = 500_000_000;
@@ -29,7 +30,7 @@ pub struct LiveState {
     live: Mutex<Live>,
     /// Sampled events, indexed by number, except for events that only track the side-band.
     pub(crate) events: Vec<SampledEvent>,
-    is_over: AtomicBool,
+    ended_ns: OnceLock<u64>,
     is_yielding: AtomicBool,
     warnings: Mutex<Vec<String>>,
     settled: AtomicU64,
@@ -46,7 +47,7 @@ impl LiveState {
         Self {
             live: Mutex::new(live),
             events,
-            is_over: AtomicBool::new(false),
+            ended_ns: OnceLock::new(),
             is_yielding: AtomicBool::new(false),
             warnings: Mutex::default(),
             settled: AtomicU64::new(0),
@@ -61,12 +62,17 @@ impl LiveState {
 
     /// Whether sampling has ended, because all targets have exited or sampling failed.
     pub fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
+        self.ended_ns.get().is_some()
+    }
+
+    /// Returns when sampling ended, in nanoseconds of the monotonic clock.
+    pub(crate) fn ended_ns(&self) -> Option<u64> {
+        self.ended_ns.get().copied()
     }
 
     /// Marks sampling as ended.
     pub fn end(&self) {
-        self.is_over.store(true, Ordering::Release);
+        self.ended_ns.get_or_init(monotonic_ns);
     }
 
     /// Whether sampling is paused, because another process has reserved the hardware.
