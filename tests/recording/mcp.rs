@@ -503,8 +503,17 @@ fn hostile_names_stay_data() {
     ] {
         answers.push(session.call(tool, &arguments).0);
     }
-    let fields =
-        ["function", "module", "process", "command", "top_function", "file", "text", "instruction", "last_lines"];
+    let fields = [
+        "function",
+        "module",
+        "process",
+        "command",
+        "top_function",
+        "file",
+        "text",
+        "instruction",
+        "last_lines",
+    ];
     let mut names = 0;
     for answer in &answers {
         strings(answer, "", &mut |field, text| {

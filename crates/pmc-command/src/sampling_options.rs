@@ -13,7 +13,6 @@ use pmc_events::event::EventSpec;
 use pmc_events::event::libpfm::event_text;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
-use pmc_sys::abi::sample_type;
 use pmc_sys::error::{AdvisedOption, Error, Result, Warning, say};
 use pmc_sys::host::{CpuList, Host};
 

@@ -24,7 +24,6 @@ use pmc_recording::recording::plan::{MeasurementScope, OffCpuPlan, RunSchedule, 
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_symbols::symbol::{Depth, SymbolOptions as Symbols};
-use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;

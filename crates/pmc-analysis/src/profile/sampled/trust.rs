@@ -95,11 +95,7 @@ pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality], detail: Tr
     let mut remarks: Vec<TrustRemark> = unsampled(quality).into_iter().collect();
     // Notes are about the whole file.
     remarks.extend(quality.notes.iter().map(|note| TrustRemark::new(100.0, clean(note).into_owned(), None)));
-    if quality.ends.copied > 0 {
-        remarks.extend(copied(quality));
-    } else {
-        remarks.extend(chains(quality));
-    }
+    remarks.extend(copied(quality).or_else(|| chains(quality)));
     let joined = share(quality.joined, quality.stacks);
     if joined >= INVISIBLE && detail == TrustDetail::Full {
         let with = "were completed using earlier samples of their threads";
@@ -264,7 +260,8 @@ fn file_name(module: &ModuleQuality) -> Cow<'_, str> {
 fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     let ends = &quality.ends;
     let of_all = |part: u64| share(part, ends.copied);
-    if of_all(ends.early()) < MIN_REPORTED_PERCENT {
+    // A recorder that falls behind copies only a few of the stacks.
+    if share(ends.early(), quality.stacks) < MIN_REPORTED_PERCENT {
         return None;
     }
     let mut parts = Vec::new();
@@ -390,7 +387,19 @@ mod tests {
         assert!(text.starts_with(want) && text.contains("3.0% in jit") && !text.contains('\x1b'), "{text}");
         assert!(remedy.contains("dwarf,65528"), "{remedy}");
         let few = UnwindEnds { copied: 1000, cut: 5, ..UnwindEnds::default() };
-        assert!(texts(&ProfileQuality { ends: few, ..ProfileQuality::default() }).is_empty());
+        assert!(texts(&ProfileQuality { stacks: 1000, ends: few, ..ProfileQuality::default() }).is_empty());
+    }
+
+    #[test]
+    fn few_copies_of_a_recorder_that_fell_behind_do_not_matter() {
+        let no_tables = vec![(Some("ld.so".to_owned()), 1)];
+        let ends = UnwindEnds { copied: 7, no_tables, ..UnwindEnds::default() };
+        let of =
+            |broken| ProfileQuality { stacks: 2000, ends: ends.clone(), broken, ..ProfileQuality::default() };
+        assert_eq!(texts(&of(Vec::new())), Vec::<String>::new());
+        // Nor do they hide that other stacks end early.
+        let said = texts(&of(vec![("blas.so".to_owned(), 200)]));
+        assert!(said[0].starts_with("10.0% of the stacks end early: 10.0% in blas.so"), "{said:?}");
     }
 
     #[test]

@@ -49,6 +49,25 @@ const MAX_WAITING_BYTES: usize = 256 << 20;
 const MOST_SPARE: usize = 2;
 const LARGEST_SPARE: usize = 8 << 20;
 
+/// How far the worker is behind.
+#[derive(Default)]
+struct Backlog {
+    /// Whether a round has waited for [`OLD`], and a reader can unwind its samples.
+    is_old: AtomicBool,
+    /// Whether [`HURRY`] bytes wait.
+    is_large: AtomicBool,
+}
+
+impl Backlog {
+    fn is_old_or_large(&self) -> bool {
+        self.is_old.load(Ordering::Relaxed) || self.is_large()
+    }
+
+    fn is_large(&self) -> bool {
+        self.is_large.load(Ordering::Relaxed)
+    }
+}
+
 enum WorkerMessage {
     /// Synthesized records, which are already in the file.
     Known(Vec<u8>),
@@ -142,6 +161,8 @@ pub(crate) struct UnwoundRound {
 ///   and stack, as perf does. They belong to a separate event (a *fallback event*, see
 ///   [`record::unwound`](pmc_perfdata::record::unwound)). A reader unwinds these samples later. Because they
 ///   are written without further delay, a killed recorder loses no more than usual.
+///   The stacks of switches are not written, so for these the worker waits until the tables have been read,
+///   at most [`worker::PATIENCE_FOR_SWITCHES`], and until [`HURRY`] bytes wait.
 /// * *There are more samples than the worker can unwind.* Samples are then written to the file unchanged,
 ///   which costs only a copy. This happens when [`HURRY`] bytes wait, when the oldest round has waited for
 ///   [`OLD`], or when a round takes too long.
@@ -169,7 +190,7 @@ pub(crate) struct UnwindWorker {
     since: VecDeque<Instant>,
     /// See [`UnwindWorker::start`].
     defers: bool,
-    hurry: Arc<AtomicBool>,
+    backlog: Arc<Backlog>,
     wake: Arc<OwnedFd>,
 }
 
@@ -190,14 +211,14 @@ impl UnwindWorker {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| starting(error.into()))?;
         let wake = Arc::new(wake);
-        let hurry = Arc::new(AtomicBool::new(false));
+        let backlog = Arc::new(Backlog::default());
         let (orders, taken) = channel();
         let (told, done) = channel();
-        let (is_hurried, waker) = (Arc::clone(&hurry), Arc::clone(&wake));
+        let (of_unwinder, waker) = (Arc::clone(&backlog), Arc::clone(&wake));
         let of_worker = layouts.clone();
         let work = move || {
             credentials::keep_for_reading();
-            let mut unwinder = RoundUnwinder::new(of_worker, lost, most, joins, is_hurried, off_cpu);
+            let mut unwinder = RoundUnwinder::new(of_worker, lost, most, joins, of_unwinder, off_cpu);
             unwinder.defers = defers;
             while let Ok(order) = taken.recv() {
                 if let Some(done) = unwinder.handle(order)
@@ -220,7 +241,7 @@ impl UnwindWorker {
             waiting: 0,
             since: VecDeque::new(),
             defers,
-            hurry,
+            backlog,
             wake,
         })
     }
@@ -302,7 +323,7 @@ impl UnwindWorker {
         if has_records {
             self.send_round();
         }
-        self.set_hurry();
+        self.note_backlog();
         has_records
     }
 
@@ -311,7 +332,7 @@ impl UnwindWorker {
     pub(crate) fn end_live_round(&mut self, settled: u64) {
         self.round.settled = Some(settled);
         self.send_round();
-        self.set_hurry();
+        self.note_backlog();
     }
 
     fn send_round(&mut self) {
@@ -327,9 +348,10 @@ impl UnwindWorker {
         self.since.len()
     }
 
-    fn set_hurry(&self) {
+    fn note_backlog(&self) {
         let is_old = self.defers && self.since.front().is_some_and(|since| since.elapsed() > OLD);
-        self.hurry.store(is_old || self.waiting > HURRY, Ordering::Relaxed);
+        self.backlog.is_old.store(is_old, Ordering::Relaxed);
+        self.backlog.is_large.store(self.waiting > HURRY, Ordering::Relaxed);
     }
 
     fn order(&mut self, order: WorkerMessage) {
@@ -380,7 +402,7 @@ impl UnwindWorker {
         }
         self.waiting -= done.taken.min(self.waiting);
         self.since.pop_front();
-        self.set_hurry();
+        self.note_backlog();
         done
     }
 

@@ -20,6 +20,9 @@ use pmc_sys::sys::{clock, memory};
 /// needed.
 const MAX_TABLE_BYTES: usize = 1 << 30;
 
+/// Interval between checks whether waiting for tables is still worthwhile.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// The state of a file's tables.
 #[derive(Clone)]
 pub(crate) enum TableState {
@@ -56,7 +59,7 @@ impl SharedCache {
 pub(crate) struct TableCache {
     shared: Arc<SharedCache>,
     requests: Option<Sender<(u32, symbol::SymbolModule)>>,
-    /// Whether files have been requested since the last wait.
+    /// Whether files have been requested since the last [`wait_once`](Self::wait_once).
     new: bool,
 }
 
@@ -90,19 +93,28 @@ impl TableCache {
         TableState::Reading
     }
 
-    /// Waits until all requested tables have been read, or until `deadline`. Returns immediately if no files
-    /// have been requested since the last wait.
-    pub(crate) fn wait(&mut self, deadline: Instant) {
-        if !std::mem::take(&mut self.new) {
-            return;
+    /// Like [`wait`](Self::wait). Returns immediately if no files have been requested since the last call.
+    pub(crate) fn wait_once(&mut self, deadline: Instant) {
+        if std::mem::take(&mut self.new) {
+            self.wait(deadline, || false);
         }
+    }
+
+    /// Waits until all requested tables have been read, until `deadline`, or until `gives_up`, which is asked
+    /// at intervals of [`LOOK`].
+    pub(crate) fn wait(&self, deadline: Instant, gives_up: impl Fn() -> bool) {
         let mut known = self.shared.lock();
         while known.reading > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
-            if left == Duration::ZERO {
+            if left == Duration::ZERO || gives_up() {
                 return;
             }
-            known = self.shared.done.wait_timeout(known, left).unwrap_or_else(PoisonError::into_inner).0;
+            known = self
+                .shared
+                .done
+                .wait_timeout(known, left.min(LOOK))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 

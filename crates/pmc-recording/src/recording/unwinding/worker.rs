@@ -7,14 +7,13 @@
 //! ```
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
 use super::memory::{ARCH, BlockedStack, arch, read_full_stack};
 use super::table_cache::{TableCache, TableState};
-use super::{ChainEndCounts, KeptCopies, UnwindRound, UnwoundRound, WorkerMessage};
+use super::{Backlog, ChainEndCounts, KeptCopies, UnwindRound, UnwoundRound, WorkerMessage};
 use crate::recording::off_cpu::OffCpuWriter;
 use crate::recording::off_cpu::events::OffCpuSource;
 use pmc_analysis::session::RunningProcesses;
@@ -31,7 +30,9 @@ use pmc_sys::sys::clock;
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum time for processing a round. Samples that have not been unwound by then are written unchanged.
 const BUDGET: Duration = Duration::from_millis(250);
-/// Value of both limits if samples that have not been unwound would lose their stacks.
+/// Maximum time that a round with stacks of switches waits for unwind tables.
+pub(crate) const PATIENCE_FOR_SWITCHES: Duration = Duration::from_secs(20);
+/// Value of these limits if samples that have not been unwound would lose their stacks.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
@@ -49,7 +50,7 @@ const WORTHWHILE: usize = 400;
 pub(crate) struct RoundUnwinder {
     layouts: Layouts,
     lost: StrippedFields,
-    hurry: Arc<AtomicBool>,
+    backlog: Arc<Backlog>,
     running: RunningProcesses,
     tables: TableCache,
     /// Address spaces, keyed by version and word size.
@@ -116,6 +117,25 @@ impl<'a> RoundRecord<'a> {
     }
 }
 
+/// How long to wait for unwind tables that are being read.
+#[derive(Clone, Copy)]
+enum TablePatience {
+    /// Until this time, once after tables have been requested.
+    Once(Instant),
+    /// Until this time, or until too many bytes wait.
+    Full(Instant),
+}
+
+impl TablePatience {
+    /// Whether to accept a space without tables that are still being read.
+    fn is_exhausted(self, backlog: &Backlog) -> bool {
+        match self {
+            Self::Once(_) => true,
+            Self::Full(deadline) => Instant::now() >= deadline || backlog.is_large(),
+        }
+    }
+}
+
 /// What to do with a record.
 enum Disposition {
     /// Write the record unchanged.
@@ -134,14 +154,14 @@ impl RoundUnwinder {
         lost: StrippedFields,
         most: usize,
         joins: bool,
-        hurry: Arc<AtomicBool>,
+        backlog: Arc<Backlog>,
         off_cpu: Option<OffCpuSource>,
     ) -> Self {
         Self {
             layouts,
             lost,
             unwinder: StackUnwinder::new(most, joins),
-            hurry,
+            backlog,
             running: RunningProcesses::default(),
             tables: TableCache::new(),
             spaces: FxHashMap::default(),
@@ -185,7 +205,7 @@ impl RoundUnwinder {
             }
             WorkerMessage::Round(round) => {
                 let done = self.round(round, false);
-                if !self.hurry.load(Ordering::Relaxed) {
+                if !self.backlog.is_old_or_large() {
                     self.read_waiting_stacks(MOST_READ);
                 }
                 Some(done)
@@ -215,7 +235,7 @@ impl RoundUnwinder {
         let stacks: Vec<_> = stacks
             .into_iter()
             .map(|stack| {
-                let space = self.space(stack.thread.pid, ARCH, deadline);
+                let space = self.space(stack.thread.pid, ARCH, TablePatience::Once(deadline));
                 (stack, space)
             })
             .collect();
@@ -265,11 +285,11 @@ impl RoundUnwinder {
 
     fn write(&mut self, layouts: &Layouts, mut entries: Vec<RoundRecord<'_>>, done: &mut UnwoundRound) {
         let start = Instant::now();
-        let (deadline, end) = match self.defers {
-            true => (start + PATIENCE, start + BUDGET),
-            false => (start + LONGEST, start + LONGEST),
+        let (deadline, deadline_of_switches, end) = match self.defers {
+            true => (start + PATIENCE, start + PATIENCE_FOR_SWITCHES, start + BUDGET),
+            false => (start + LONGEST, start + LONGEST, start + LONGEST),
         };
-        let is_hurried = self.hurry.load(Ordering::Relaxed);
+        let is_hurried = self.backlog.is_old_or_large();
         // The stacks of switches are always unwound, because their copies are not written.
         let switches = self.off_cpu.as_ref().map(OffCpuWriter::event);
         let mut unwound = 0;
@@ -292,7 +312,11 @@ impl RoundUnwinder {
                 entry.parts = sample.parts().unwrap_or_default();
                 let pid = sample.thread().map_or(-1, |thread| thread.pid);
                 let arch = entry.parts.user_regs.and_then(arch).unwrap_or(ARCH);
-                Disposition::Unwinds(self.space(pid, arch, deadline))
+                let patience = match can_wait {
+                    true => TablePatience::Once(deadline),
+                    false => TablePatience::Full(deadline_of_switches),
+                };
+                Disposition::Unwinds(self.space(pid, arch, patience))
             };
         }
         let in_parallel = unwound >= WORTHWHILE && worker_threads::start() == Ok(false);
@@ -384,7 +408,7 @@ impl RoundUnwinder {
     /// A stack that was read is used only for later samples, and only if they contain its frames: as with any
     /// earlier stack of the thread, by the joiner.
     fn read_outer_frames(&mut self, entries: &[RoundRecord<'_>], truncated: &FxHashMap<i32, usize>) {
-        if truncated.is_empty() || !self.unwinder.joins() || self.hurry.load(Ordering::Relaxed) {
+        if truncated.is_empty() || !self.unwinder.joins() || self.backlog.is_old_or_large() {
             return;
         }
         let stacks: Vec<(&RoundRecord<'_>, Vec<u8>)> = truncated
@@ -407,9 +431,11 @@ impl RoundUnwinder {
     }
 
     /// Returns the current code mappings of a process, with unwind tables.
-    fn space(&mut self, pid: i32, arch: Arch, deadline: Instant) -> Option<Arc<CachedSpace>> {
+    fn space(&mut self, pid: i32, arch: Arch, patience: TablePatience) -> Option<Arc<CachedSpace>> {
         let version = self.running.version(pid)?;
-        let is_known = |known: &&Arc<CachedSpace>| known.missing.is_empty() || known.age == self.tables.age();
+        let is_known = |known: &&Arc<CachedSpace>| {
+            known.missing.is_empty() || known.age == self.tables.age() && patience.is_exhausted(&self.backlog)
+        };
         let generated = self.running.generated(pid);
         if let Some(known) = self.spaces.get_mut(&(version, arch)).filter(|known| is_known(&&**known)) {
             if known.generated < generated {
@@ -418,12 +444,15 @@ impl RoundUnwinder {
             return Some(Arc::clone(known));
         }
         let code: Vec<_> = self.running.code(pid).copied().collect();
-        let Self { running, tables, .. } = self;
+        let Self { running, tables, backlog, .. } = self;
         let mut get =
             |module| running.module(module).map_or(TableState::Read(None), |of| tables.get(module, of));
         // Request all tables before waiting for any of them.
         if code.iter().filter(|mapped| matches!(get(mapped.module), TableState::Reading)).count() > 0 {
-            tables.wait(deadline);
+            match patience {
+                TablePatience::Once(deadline) => tables.wait_once(deadline),
+                TablePatience::Full(deadline) => tables.wait(deadline, || backlog.is_large()),
+            }
         }
         let age = tables.age();
         let mut get =
@@ -501,16 +530,13 @@ mod tests {
         attr
     }
 
+    fn backlog(is_large: bool) -> Arc<Backlog> {
+        Arc::new(Backlog { is_large: is_large.into(), ..Backlog::default() })
+    }
+
     fn unwinder(hurry: bool) -> RoundUnwinder {
         let layouts = Layouts::new([(&attr(), &[ID][..])]);
-        RoundUnwinder::new(
-            layouts,
-            StrippedFields::new(false, false),
-            127,
-            true,
-            Arc::new(AtomicBool::new(hurry)),
-            None,
-        )
+        RoundUnwinder::new(layouts, StrippedFields::new(false, false), 127, true, backlog(hurry), None)
     }
 
     fn sample(time: u64, abi: u64) -> Vec<u8> {
@@ -577,9 +603,8 @@ mod tests {
         let event = RecordedEvent { attr: switch, ids: vec![ID], name: None };
         let plan = OffCpuPlan::default();
         let source = OffCpuSource::new(plan, false, std::slice::from_ref(&event), &mut vec![event.clone()]);
-        let hurry = Arc::new(AtomicBool::new(true));
         let lost = StrippedFields::new(false, false);
-        let mut unwinder = RoundUnwinder::new(layouts, lost, 127, true, hurry, source);
+        let mut unwinder = RoundUnwinder::new(layouts, lost, 127, true, backlog(true), source);
         let switch = |time: u64, misc: u16| {
             let words = [1 | 1 << 32, time, ID];
             let mut record = kind::SWITCH.to_ne_bytes().to_vec();
@@ -601,6 +626,25 @@ mod tests {
         assert_eq!(waits.len(), 1);
         assert_eq!((waits[0][3], waits[0][5]), (9, 6));
         assert!(waits[0][6] > 0 && waits[0].contains(&0x1000), "{waits:x?}");
+    }
+
+    #[test]
+    fn stacks_of_switches_wait_for_unwind_tables() {
+        let program = std::env::current_exe().unwrap();
+        let inode = std::os::unix::fs::MetadataExt::ino(&program.metadata().unwrap());
+        let mut unwinder = unwinder(false);
+        let mapped = at(1, |out| {
+            let thread = Thread { pid: 1, tid: 1 };
+            let name = program.as_os_str().as_encoded_bytes();
+            let map = Mmap { thread, addr: 0x40_0000, len: 0x100_0000, pgoff: 0, is_data: false, name };
+            let file = MappedFileId::Inode { major: 0, minor: 0, inode, generation: 0 };
+            out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
+        });
+        Records::new(&mapped).for_each(|record| unwinder.running.note(&record));
+        // A sample does not wait. Reading the tables of this program takes longer than starting to read them.
+        let mut space = |patience| unwinder.space(1, ARCH, patience).expect("the process is known");
+        assert_eq!(space(TablePatience::Once(Instant::now())).missing.len(), 1);
+        assert_eq!(space(TablePatience::Full(Instant::now() + LONGEST)).missing, []);
     }
 
     /// Shows the written records: `S` for a sample, `T` for a sample of a fallback event, and the name for a
