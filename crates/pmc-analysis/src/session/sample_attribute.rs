@@ -83,9 +83,9 @@ impl SampleAttribute {
         matches!(self, Self::From | Self::Data | Self::DataLine)
     }
 
-    /// Returns the fields of a sample that contain the attribute, as in `attr.sample_type`. Returns 0 if every
-    /// sample of pmc has them, if they need more than a field (branches, context switches), or if `profile`
-    /// fills in the attribute.
+    /// Returns the fields of a sample that contain the attribute, as in `attr.sample_type`. Returns 0 if
+    /// every sample of pmc has them, if they need more than a field (branches, context switches), or if
+    /// `profile` fills in the attribute.
     pub fn sample_type(self) -> u64 {
         match self {
             Self::Cpu => sample_type::CPU,
