@@ -287,7 +287,7 @@ fn non_recordings_are_rejected_with_advice() {
         (b"#!/bin/sh\necho hello, this is no recording", "does not start with PERFILE2"),
         (b"PERFFILE but from another age................", "header is truncated"),
         (b"PERFILE2\xff\xff\xff\xff\xff\xff\xff\xffx", "header is truncated"),
-        (b"\x1f\x8b\x08\x00garbage", "reading"),
+        (b"\x1f\x8b\x08\x00garbage", "unpacking"),
     ] {
         std::fs::write(&file, bytes).expect("it can be written");
         let error = pmc_sys::error::Error::from(Reader::open(&file).expect_err("it is refused")).to_string();
