@@ -3,7 +3,8 @@
 //! Takes bytes of code and their address; returns what an archive needs of each instruction. An archive
 //! contains millions of instructions, whose text nobody reads when it is written.
 //! [`disassemble`](super::disassemble) takes a microsecond per instruction, iced-x86 some nanoseconds. A test
-//! compares the results of both. Bytes that are not an instruction count as instructions of the smallest size.
+//! compares the results of both. Bytes that are not an instruction count as instructions of the smallest
+//! size.
 
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind, Register};
 
