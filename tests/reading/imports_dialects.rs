@@ -193,6 +193,9 @@ fn folded_stacks_may_begin_with_a_number_sign_or_an_address() {
         "<module>;g 3\nio;f 2\n"
     );
     assert_eq!(stacks_of("[main tid=7];a/B.run 2\nstart_thread;g 3\n"), "main;a/B.run 2\nstart_thread;g 3\n");
+    // Functions may be called like the header of a sample in perf's text.
+    let odd = "app;main;a 6\napp;main;b+0x7 (/lib/x.7):   2000 cpu-clock:u:;main;c 2\napp;main;  116d c 3\n";
+    assert!(stacks_of(odd).contains("cpu-clock:u:;main;c 2\n"), "{}", stacks_of(odd));
     // The roots of LuaJIT's profiler are addresses and lines.
     assert_eq!(stacks_of("@0x00405a10;f 2\n@0x00405a10;g 3\n"), "@0x00405a10;f 2\n@0x00405a10;g 3\n");
     assert_eq!(stacks_of("main.lua:3;f 2\nmain.lua:3;g 3\n"), "main.lua:3;f 2\nmain.lua:3;g 3\n");

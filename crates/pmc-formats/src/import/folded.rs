@@ -46,28 +46,52 @@ const MOST_SCALED: f64 = 1e18;
 
 /// Whether most lines are stacks with weights.
 pub(super) fn is_format(head: &[u8]) -> bool {
-    // Bytes of a binary file can look like a line with a number at its end.
-    if head.contains(&0) {
-        return false;
-    }
-    let (mut stacks, mut with_callers, mut odd) = (0usize, 0usize, 0usize);
-    for line in head_lines(head) {
-        match FoldedLine::parse(&line) {
-            // Keys with values, as in configuration files, are no stacks.
-            FoldedLine::Stack(stack, _)
-                if !stack.starts_with([' ', '\t'])
-                    && (stack.contains(SEPARATOR) || !stack.ends_with(':')) =>
-            {
-                stacks += 1;
-                with_callers += usize::from(stack.contains(SEPARATOR));
-            }
-            FoldedLine::Stack(..) | FoldedLine::Odd => odd += 1,
-            FoldedLine::Blank | FoldedLine::Comment | FoldedLine::Empty => {}
-        }
-    }
+    let LineCounts { stacks, with_callers, odd } = LineCounts::of(head);
     // A text with odd lines must look like stacks otherwise.
     let is_mostly_whole = odd * 10 <= stacks || odd == 1 && stacks > 1;
     stacks > 0 && (odd == 0 || is_mostly_whole && with_callers * 2 >= stacks)
+}
+
+/// Whether all lines are stacks with callers, so that the text has no other format, whatever the functions
+/// are called.
+pub(super) fn is_certain(head: &[u8]) -> bool {
+    let LineCounts { stacks, with_callers, odd } = LineCounts::of(head);
+    odd == 0 && stacks > 0 && with_callers == stacks
+}
+
+/// Numbers of lines.
+#[derive(Default)]
+struct LineCounts {
+    stacks: usize,
+    /// Stacks of more than one function.
+    with_callers: usize,
+    odd: usize,
+}
+
+impl LineCounts {
+    fn of(head: &[u8]) -> Self {
+        let mut counts = Self::default();
+        // Bytes of a binary file can look like a line with a number at its end.
+        if head.contains(&0) {
+            return counts;
+        }
+        let Self { stacks, with_callers, odd } = &mut counts;
+        for line in head_lines(head) {
+            match FoldedLine::parse(&line) {
+                // Keys with values, as in configuration files, are no stacks.
+                FoldedLine::Stack(stack, _)
+                    if !stack.starts_with([' ', '\t'])
+                        && (stack.contains(SEPARATOR) || !stack.ends_with(':')) =>
+                {
+                    *stacks += 1;
+                    *with_callers += usize::from(stack.contains(SEPARATOR));
+                }
+                FoldedLine::Stack(..) | FoldedLine::Odd => *odd += 1,
+                FoldedLine::Blank | FoldedLine::Comment | FoldedLine::Empty => {}
+            }
+        }
+        counts
+    }
 }
 
 /// A line of the text.

@@ -137,7 +137,7 @@ const FORMATS: &[ImportFormat] = &[
     },
     ImportFormat {
         name: "perf script text",
-        is_format: |it| perf_script::is_format(it.head()),
+        is_format: |it| !folded::is_certain(it.head()) && perf_script::is_format(it.head()),
         is_text: true,
         read: perf_script::read,
     },
