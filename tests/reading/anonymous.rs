@@ -148,7 +148,8 @@ fn anonymous_archive_contains_no_hidden_name_or_address() {
     let chains = lab.path("chains");
     inject(&recorded, &chains, &["--convert-callchain"]);
     assert_eq!(rows_by("dso", "perf", &archive), rows_by("dso", "perf", &chains));
-    let again = kit::pmc().args(["archive", "--anonymous", "-o", "/dev/null"]).arg(&archive).output();
+    let again =
+        kit::pmc().args(["archive", "--anonymous", "-o"]).args([lab.path("again"), archive.clone()]).output();
     kit::Ran::from(again.unwrap()).expect(1).says(&["is an archive already"]);
     // The same name has the same replacement.
     let names = kit::run(&["report", "--stdio", "-s", "comm,dso", "-i", archive.to_str().unwrap()]).expect(0);
