@@ -42,6 +42,20 @@ pub fn pmc() -> Command {
     command
 }
 
+/// Returns the command of [`pmc`], started by another program, such as `timeout 60`.
+pub fn pmc_started_by(words: &[&str]) -> Command {
+    let pmc = pmc();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(pmc.get_program()).stdin(Stdio::null());
+    for (name, value) in pmc.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
 /// Requires libpfm4, which pmc loads if it is installed.
 pub fn need_libpfm() -> bool {
     let listed = Command::new("ldconfig").arg("-p").output();
@@ -356,6 +370,15 @@ pub fn need_program(program: &str) -> bool {
 #[track_caller]
 pub fn need_root() -> bool {
     need("root", rustix::process::geteuid().is_root(), "this user is not root")
+}
+
+/// Requires permission to create mount namespaces.
+#[track_caller]
+pub fn need_mount_namespaces() -> bool {
+    let works = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
+    need_root()
+        && need_program("unshare")
+        && need("mount_namespaces", works(), "mount namespaces cannot be created on this machine")
 }
 
 /// Runs pmc as user nobody, who may measure only user mode, with a run directory owned by that user. Returns

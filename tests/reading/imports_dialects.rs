@@ -645,7 +645,8 @@ fn sums_of_stacks(ran: &Ran) -> Option<BTreeMap<String, u64>> {
     Some(ran.stdout.lines().map(split).collect())
 }
 
-/// Files that are cut off at any byte: whole records are read, the loss is said once, and nothing is invented.
+/// A file is cut at many places. pmc reads the records before each cut, warns once, and reports no stack that the
+/// whole file does not have.
 #[test]
 fn whole_records_of_cut_files_are_read() {
     let export = |format: &str, from: &Path| {
@@ -697,7 +698,7 @@ fn whole_records_of_cut_files_are_read() {
 }
 
 /// perf prints a recording without call chains, and one with them, with each field and each pair of fields.
-/// pmc reads each sample, or says what the text lacks. It never takes one field for another.
+/// pmc reads each sample, or names what the text lacks. It never takes one field for another.
 #[test]
 fn perf_script_text_is_read_with_any_two_fields() {
     if !kit::need_program("perf") {

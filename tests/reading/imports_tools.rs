@@ -1,6 +1,6 @@
-//! Profiles that real tools write while the test runs. The total of an import, and the ten functions with
-//! the largest own and inclusive costs, equal those of the tool's own report of the same profile. py-spy and Xdebug
-//! have no reports of their files, so `imports_tools/sums.py` adds them up without pmc.
+//! Profiles that real tools write while the test runs. The total of an import, and the ten functions with the
+//! largest own and inclusive costs, equal those of the tool's own report of the same profile. py-spy and Xdebug
+//! have no reports of their files, so `imports_tools/sums.py` adds up their costs without pmc.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::collections::BTreeMap;
@@ -68,6 +68,13 @@ fn works(words: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
+/// Requires a Python package.
+#[track_caller]
+fn need_python_package(name: &str) -> bool {
+    let is_there = works(&["python3", "-c", &format!("import {name}")]);
+    kit::need(name, is_there, &format!("the Python package {name} is not installed"))
+}
+
 /// The sums of a function: own, inclusive.
 type Report = BTreeMap<String, (f64, f64)>;
 
@@ -100,23 +107,18 @@ fn compare(stacks: &BTreeMap<String, u64>, report: &Report, most: f64) {
     let (own, inclusive) = sums(stacks);
     let total: f64 = stacks.values().map(|sum| *sum as f64).sum();
     let expected: f64 = report.values().map(|(own, _)| own).sum();
-    let are_equal = |got: f64, expected: f64| (got - expected).abs() <= most;
     assert!((total - expected).abs() <= most * report.len() as f64, "{total} instead of {expected}");
-    let value = |sums: &BTreeMap<&str, u64>, name: &str| sums.get(name).map_or(0.0, |sum| *sum as f64);
-    let mut names: Vec<&String> = report.keys().collect();
-    names.sort_by(|a, b| report[*b].0.total_cmp(&report[*a].0));
-    for name in names.iter().take(LARGEST) {
-        let (got, expected) = (value(&own, name), report[*name].0);
-        assert!(are_equal(got, expected), "own {name}: {got} instead of {expected}\n{own:?}\n{report:?}");
-    }
-    names.sort_by(|a, b| report[*b].1.total_cmp(&report[*a].1));
-    for name in names.iter().take(LARGEST) {
-        let (got, expected) = (value(&inclusive, name), report[*name].1);
-        assert!(
-            are_equal(got, expected),
-            "inclusive {name}: {got} instead of {expected}\n{inclusive:?}\n{report:?}"
-        );
-    }
+    let compare = |kind: &str, sums: &BTreeMap<&str, u64>, expected: fn(&(f64, f64)) -> f64| {
+        let mut rows: Vec<(&String, f64)> = report.iter().map(|(name, row)| (name, expected(row))).collect();
+        rows.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        for (name, expected) in rows.into_iter().take(LARGEST) {
+            let got = sums.get(name.as_str()).map_or(0.0, |sum| *sum as f64);
+            let is_equal = (got - expected).abs() <= most;
+            assert!(is_equal, "{kind} {name}: {got} instead of {expected}\n{sums:?}\n{report:?}");
+        }
+    };
+    compare("own", &own, |(own, _)| *own);
+    compare("inclusive", &inclusive, |(_, inclusive)| *inclusive);
 }
 
 /// Returns folded stacks without spaces in the names of functions.
@@ -189,8 +191,7 @@ fn py_spy_profiles_equal_their_sums() {
 
 #[test]
 fn pyinstrument_profiles_equal_its_report() {
-    let is_there = works(&["python3", "-c", "import pyinstrument"]);
-    if !kit::need("pyinstrument", is_there, "the Python package pyinstrument is not installed") {
+    if !need_python_package("pyinstrument") {
         return;
     }
     let (_folder, [profile, session, json]) = files(["profile", "session", "json"]);
@@ -213,8 +214,7 @@ fn pyinstrument_profiles_equal_its_report() {
 
 #[test]
 fn memray_profiles_equal_its_records() {
-    let is_there = works(&["python3", "-c", "import memray"]);
-    if !kit::need("memray", is_there, "the Python package memray is not installed") {
+    if !need_python_package("memray") {
         return;
     }
     let (_folder, [file, profile, table]) = files(["memray.bin", "profile", "table"]);

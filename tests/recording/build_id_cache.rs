@@ -234,11 +234,7 @@ fn files_of_a_chroot_are_cached() {
 #[test]
 fn files_of_a_mount_namespace_are_cached() {
     let Some(lab) = Lab::new() else { return };
-    let works = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
-    if !kit::need_root()
-        || !kit::need_program("unshare")
-        || !kit::need("mount_namespaces", works(), "this machine lets nobody make a mount namespace")
-    {
+    if !kit::need_mount_namespaces() {
         return;
     }
     let cache = Cache::new(&lab, "cache");

@@ -88,7 +88,8 @@ impl TopArgs {
             return Err(Error::usage(format!("{:?} cannot be a sort key in a live view", key.name()))
                 .try_this(format!("{record}, then pmc report -s {}", key.name())));
         }
-        let sample = sampling(typed, &keys, host)?;
+        let mut attributes = sort::attributes(&keys, 1);
+        let sample = sampling(typed, &attributes, host)?;
         let has_chains = sample.options.call_graph.is_some();
         let has_waits = sample.off_cpu.is_some();
         // With waiting time, call chains are always sampled, so show a tree only if `-g` requests one.
@@ -110,7 +111,6 @@ impl TopArgs {
             sort_member: typed.group_sort_idx.unwrap_or(0),
             ..ReportLayout::default()
         };
-        let mut attributes = sort::attributes(&keys, 1);
         if has_waits {
             sort::add_attributes(&mut attributes, waits::ATTRIBUTES);
         }
@@ -227,7 +227,8 @@ fn needed_recording(key: SortKey) -> Option<&'static str> {
     }
 }
 
-fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
+/// `attributes` are those of the sort keys.
+fn sampling(typed: &TopArgs, attributes: &[SampleAttribute], host: &Host) -> Result<SamplePlan> {
     let has_waits = typed.off_cpu || typed.wall;
     if has_waits && !typed.cgroups.is_empty() {
         let option = if typed.wall { "--wall" } else { "--off-cpu" };
@@ -271,7 +272,6 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     }
     // Record callers too, because the function that waits is usually in libc or the kernel.
     let call_graph = call_graph.or(has_waits.then_some(CallGraph::Fp));
-    let attributes = sort::attributes(keys, 1);
     let options = SampleOptions {
         rate: typed.freq.or(typed.count).unwrap_or_default(),
         call_graph,

@@ -226,8 +226,7 @@ fn command_ends_the_run_even_if_sigchld_was_ignored() {
         return;
     }
     // The kernel discards the exit status of a child whose parent ignores SIGCHLD.
-    let output = std::process::Command::new("timeout")
-        .args(["60", "env", "--ignore-signal=CHLD", crate::kit::binary()])
+    let output = crate::kit::pmc_started_by(&["timeout", "60", "env", "--ignore-signal=CHLD"])
         .args(["stat", "-e", "task-clock", "--", "sh", "-c", "exit 3"])
         .output()
         .unwrap();

@@ -148,10 +148,7 @@ static NAMESPACES: Mutex<()> = Mutex::new(());
 /// Returns a guard if this machine allows mount namespaces.
 #[track_caller]
 fn can_unshare() -> Option<MutexGuard<'static, ()>> {
-    let works = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
-    let can = ready(&["g++", "unshare", "mount"])
-        && kit::need_root()
-        && kit::need("mount_namespaces", works(), "this machine lets nobody make a mount namespace");
+    let can = ready(&["g++", "mount"]) && kit::need_mount_namespaces();
     can.then(|| NAMESPACES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 

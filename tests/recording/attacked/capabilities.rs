@@ -16,7 +16,7 @@ enum Busy {
     Measuring,
     /// It waits for the rest of a recording on standard input.
     Reading,
-    /// Nobody reads its output, which does not fit a pipe.
+    /// It prints more than a pipe holds, and the test does not read it.
     Printing,
     /// It waits for requests.
     Waiting,
@@ -28,10 +28,9 @@ impl Busy {
     fn name(self) -> &'static str {
         match self {
             Self::Measuring => "measures a command",
-            Self::Reading => "reads a recording",
+            Self::Reading | Self::Answering => "reads a recording",
             Self::Printing => "prints functions of a program",
             Self::Waiting => "waits for requests",
-            Self::Answering => "reads a recording",
         }
     }
 }
@@ -117,7 +116,7 @@ fn capabilities_of_each_command_are_documented() {
     let mut table = String::from("| command | while it | capabilities |\n|---|---|---|\n");
     for (line, busy) in COMMANDS {
         let (mut pmc, _input) = start((line, busy), folder, &stream);
-        // A command that has opened everything, waits. Until then, look again.
+        // A command that has opened everything waits for its input.
         let is_reader = |(name, set): &(String, u64)| name == "reader" && set & !kept == 0;
         let look = || Some(capabilities(pmc.id())).filter(|threads| threads.iter().any(is_reader));
         let threads = match busy {

@@ -1,23 +1,18 @@
 //! System calls between processes that fail, by `strace --inject`: pmc gives up instead of waiting.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::kit::burn::busy_shell;
 use crate::kit::{self, Ran};
 
 /// Runs pmc with these failing system calls, and kills it after a minute.
 fn run_with_faults(folder: &Path, inject: &str, words: &[&str]) -> Ran {
-    let mut command = Command::new("timeout");
     let calls = inject.split(':').next().unwrap_or_default();
-    command.args(["60", "strace", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
-    command.args(["-e", &format!("inject={inject}"), kit::binary()]).args(words);
-    command
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .env("PERF_CONFIG", "/dev/null")
-        .env("PERF_BUILDID_DIR", "/dev/null");
-    command.env("LC_ALL", "C").env_remove("DEBUGINFOD_URLS").output().unwrap().into()
+    let [calls, inject] = [format!("trace={calls}"), format!("inject={inject}")];
+    let strace = ["timeout", "60", "strace", "-o", "/dev/null", "-e", &calls, "-e", &inject];
+    let mut pmc = kit::pmc_started_by(&strace);
+    pmc.args(words).current_dir(folder).stdin(Stdio::piped()).output().unwrap().into()
 }
 
 fn need_strace() -> bool {

@@ -1,7 +1,6 @@
 //! Recording all processes with a limited address space: neighbours' large programs must not end pmc.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 
 use crate::kit;
 use crate::kit::burn::busy_shell;
@@ -19,11 +18,10 @@ fn memory_limit_is_named_and_the_file_stays() {
     for limit in LIMITS {
         let file = folder.path().join(format!("{limit}.data"));
         let path = file.to_str().unwrap();
-        let mut command = Command::new("timeout");
-        command.args(["60", "prlimit", &format!("--as={}", limit << 20), kit::binary()]);
-        command.args(["record", "-q", "-a", "--call-graph", "dwarf", "-F", "999", "-o", path]);
-        command.args(["--", "sh", "-c", busy_shell(200)]).env("PERF_CONFIG", "/dev/null");
-        let ran = command.output().unwrap();
+        let prlimit = ["timeout", "60", "prlimit", &format!("--as={}", limit << 20)];
+        let mut pmc = kit::pmc_started_by(&prlimit);
+        pmc.args(["record", "-q", "-a", "--call-graph", "dwarf", "-F", "999", "-o", path]);
+        let ran = pmc.args(["--", "sh", "-c", busy_shell(200)]).output().unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert!(ran.status.signal() != Some(ABORTED) && ran.status.code() != Some(128 + ABORTED), "{said}");
         assert!(!said.contains("memory allocation of") && !said.contains("panicked"), "{limit}: {said}");

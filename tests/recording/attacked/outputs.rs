@@ -1,4 +1,4 @@
-//! Every output of pmc at a path where another user waits: with a link, a FIFO, a device or a hard link.
+//! Every output of pmc, at a path where another user has put a link, a FIFO, a device or a hard link.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -98,18 +98,9 @@ impl Trap {
     }
 }
 
-/// Runs a command without letting it wait for ever.
+/// Runs pmc, and kills it after a minute.
 fn run(folder: &Path, words: &[&str]) -> Ran {
-    let mut pmc = kit::pmc();
-    let mut command = Command::new("timeout");
-    command.args(["60", kit::binary()]).args(words).current_dir(folder);
-    for (name, value) in pmc.stdin(std::process::Stdio::null()).get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.output().unwrap().into()
+    kit::pmc_started_by(&["timeout", "60"]).args(words).current_dir(folder).output().unwrap().into()
 }
 
 /// A folder in which another user can create files, below `/tmp`.
@@ -132,7 +123,7 @@ fn files_of_root() -> (tempfile::TempDir, PathBuf) {
     (root, data)
 }
 
-/// Neither does pmc wait for the other user, nor does that user get anything, nor lose root a file.
+/// pmc does not wait for the other user, sends that user nothing, and changes no other file of root.
 #[test]
 fn traps_at_output_paths_are_replaced() {
     if !kit::need_root() || !kit::need_perf_events() || !kit::need_tracefs("sched") {
@@ -194,7 +185,7 @@ fn traps_at_output_paths_are_replaced() {
     kit::need("root", may_make_devices, "root may not create devices");
 }
 
-/// Outputs that the user chose stay outputs: standard output, devices, process substitution, own FIFOs.
+/// pmc still writes to standard output, devices, process substitutions and the user's own FIFOs.
 #[test]
 fn own_special_files_are_written() {
     if !kit::need_perf_events() || !kit::need_program("bash") || !kit::need_tracefs("raw_syscalls") {
@@ -235,7 +226,8 @@ fn own_special_files_are_written() {
     script("test -c /dev/null; test -p own").expect(0);
 }
 
-/// An export over an own file sets the permissions anew: never executable, never wider than the umask.
+/// An export that replaces one of the user's files gets new permissions, which are never executable, and never
+/// wider than the umask allows.
 #[test]
 fn exports_set_permissions_anew() {
     if !kit::need_perf_events() {

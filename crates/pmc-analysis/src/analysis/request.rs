@@ -171,14 +171,11 @@ impl AnalysisRequest {
                 insert_keys(&mut waiting, self.wait_rows.keys(ThreadTime::has_partners(reader.events())));
                 self.waiting_keys = Some(waiting);
             }
-            let mut usual = self.measure.usual_keys().to_vec();
-            if self.by_process {
-                usual
-                    .iter_mut()
-                    .filter(|key| **key == SortKey::Comm)
-                    .for_each(|key| *key = SortKey::ProcessName);
-            }
-            insert_keys(&mut self.keys, &usual);
+            let usual = self.measure.usual_keys().iter().map(|key| match key {
+                SortKey::Comm if self.by_process => SortKey::ProcessName,
+                key => *key,
+            });
+            insert_keys(&mut self.keys, &usual.collect::<Vec<_>>());
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::{ExportContents, function_name};
 use pmc_analysis::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
 use pmc_analysis::profile::sampled::CodeKind;
 use pmc_analysis::profile::sampled::stacks::{Paths, StackEvent, StackRow, StackThread};
-use pmc_analysis::profile::sampled::{StackProfile, StringId, name_and_unit};
+use pmc_analysis::profile::sampled::{StackProfile, StringId, counted_unit};
 use pmc_text::json_document::Streamed;
 use pmc_text::text::{as_json, clean, without_version, write_json};
 use pmc_view::{annotate, page, report};
@@ -33,9 +33,8 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let mut trust = Vec::new();
     report::write_trust(&mut trust, contents.answer)?;
     let events = stacks.events.iter().map(|event| {
-        let unit = name_and_unit(&event.name).1.unwrap_or("occurrences");
         json!({
-            "name": clean(&event.name), "clock": event.is_clock(), "unit": clean(unit),
+            "name": clean(&event.name), "clock": event.is_clock(), "unit": clean(counted_unit(&event.name)),
             "samples": event.total.samples, "period": event.total.period,
         })
     });

@@ -15,6 +15,7 @@ use inferno::{differential, flamegraph};
 
 use super::ExportContents;
 use super::folded::{self, FoldedMarks, MARKS};
+use pmc_analysis::profile::sampled::counted_unit;
 use pmc_text::text::clean;
 use pmc_text::units::counted;
 use pmc_view::page::STYLE;
@@ -39,11 +40,8 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     // The legend is in the line below the title.
     let below = if contents.before.is_some() { "red: more than before, blue: less" } else { " " };
     options.subtitle = Some(below.to_owned());
-    options.count_name = match event.unit() {
-        "nanoseconds" => "ns".to_owned(),
-        "count" => "occurrences".to_owned(),
-        unit => clean(unit).into_owned(),
-    };
+    options.count_name =
+        if event.is_clock() { "ns".to_owned() } else { clean(counted_unit(&event.name)).into_owned() };
     let text = |lines: &[(String, u64)]| -> String {
         lines.iter().map(|(path, period)| format!("{path} {period}\n")).collect()
     };

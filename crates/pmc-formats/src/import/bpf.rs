@@ -19,6 +19,7 @@ use super::error::ImportError;
 use super::folded::count_samples;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use super::text::{head_lines, hex, is_digits, is_kernel, lines, split_module};
+use pmc_text::text::split_parenthesis;
 
 /// Minimum number of digits of an address before a function.
 const ADDRESS_DIGITS: usize = 8;
@@ -215,7 +216,7 @@ fn read_blocks(bytes: &[u8], has_times: bool, profile: &mut ImportedProfile) -> 
 /// Parses `-                app (1234)` and `app [1234]`.
 fn thread_of(text: &str) -> Option<(&str, i32)> {
     if let Some(rest) = text.strip_prefix("- ") {
-        let (comm, pid) = rest.strip_suffix(')')?.rsplit_once(" (")?;
+        let (comm, pid) = split_parenthesis(rest)?;
         return Some((plain(comm.trim()), pid.parse().ok()?));
     }
     let (comm, pid) = text.strip_suffix(']')?.rsplit_once(" [")?;

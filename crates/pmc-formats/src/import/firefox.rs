@@ -16,6 +16,7 @@ use super::error::ImportError;
 use super::json;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, MOST_FRAMES};
 use super::text::{file_and_line, split_module};
+use pmc_text::text::split_parenthesis;
 
 /// Why a file that is cut off may contain no whole sample.
 const NEEDS: &str = "a thread is read only if it is whole, because the names of its functions are at its end, and some programs \
@@ -446,8 +447,7 @@ fn gecko(
 
 /// Parses `function (in module)`, and `function (file.js:12:3)` of scripts.
 fn gecko_call(text: &str, profile: &mut ImportedProfile) -> ImportedCall {
-    let inside = text.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
-    let Some((name, inside)) = inside else {
+    let Some((name, inside)) = split_parenthesis(text) else {
         return ImportedCall { name: profile.text(text), ..ImportedCall::default() };
     };
     let name = if name == "[unknown]" { 0 } else { profile.text(name) };

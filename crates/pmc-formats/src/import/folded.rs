@@ -12,6 +12,7 @@
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use super::text::{file_and_line, head_lines, hex, is_digits, lines, module_and_function};
+use pmc_text::text::split_parenthesis;
 use pmc_text::units::thousands;
 
 /// Maximum sum of the weights that are taken for numbers of samples.
@@ -393,7 +394,7 @@ fn call(profile: &mut ImportedProfile, name: &str, has_place: bool) -> (Imported
     } else if let Some((function, (file, line))) = with_position(name) {
         let (name, file) = (profile.text(function), profile.text(file));
         ImportedCall { name, file, line, is_kernel, ..ImportedCall::default() }
-    } else if has_place && let Some((function, place)) = with_place(name) {
+    } else if has_place && let Some((function, place)) = split_parenthesis(name) {
         let (name, text) = (profile.text(function), profile.text(place));
         match is_source(place) {
             true => ImportedCall { name, file: text, ..ImportedCall::default() },
@@ -420,13 +421,8 @@ fn without_address(name: &str) -> &str {
 
 /// Splits py-spy's `function (file.py:12)`.
 fn with_position(name: &str) -> Option<(&str, (&str, u32))> {
-    let (function, place) = with_place(name)?;
+    let (function, place) = split_parenthesis(name)?;
     Some((function, file_and_line(place)?))
-}
-
-/// Splits py-spy's `function (place)`.
-fn with_place(name: &str) -> Option<(&str, &str)> {
-    name.strip_suffix(')')?.rsplit_once(" (")
 }
 
 /// Whether the place of a function is a file of Python or `<string>`. Otherwise it is a library.

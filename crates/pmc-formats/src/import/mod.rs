@@ -67,86 +67,51 @@ impl ImportContent<'_> {
     }
 }
 
+/// Whether a file has a format.
+type IsFormat = fn(&ImportContent<'_>) -> bool;
+/// Reads a file.
+type ReadFormat = fn(&[u8], ImportedProfile) -> Result<ImportedProfile, ImportError>;
+
 /// A format that pmc imports.
 struct ImportFormat {
     /// The name that users know, in the plural if it has one.
     name: &'static str,
-    is_format: fn(&ImportContent<'_>) -> bool,
+    is_format: IsFormat,
     /// Whether it consists of lines.
     is_text: bool,
-    /// Reads a file.
-    read: fn(&[u8], ImportedProfile) -> Result<ImportedProfile, ImportError>,
+    read: ReadFormat,
+}
+
+impl ImportFormat {
+    /// A format that consists of lines.
+    const fn text(name: &'static str, is_format: IsFormat, read: ReadFormat) -> Self {
+        Self { name, is_format, is_text: true, read }
+    }
+
+    /// Any other format.
+    const fn other(name: &'static str, is_format: IsFormat, read: ReadFormat) -> Self {
+        Self { name, is_format, is_text: false, read }
+    }
 }
 
 /// All formats, in the order in which they are tried: the most specific first.
 const FORMATS: &[ImportFormat] = &[
-    ImportFormat { name: "JFR", is_format: |it| jfr::is_format(it.head()), is_text: false, read: jfr::read },
-    ImportFormat {
-        name: "pprof",
-        is_format: |it| pprof::is_format(it.bytes),
-        is_text: false,
-        read: pprof::read,
-    },
-    ImportFormat {
-        name: "speedscope",
-        is_format: |it| it.keys().is_speedscope(),
-        is_text: false,
-        read: speedscope::read,
-    },
-    ImportFormat {
-        name: "Firefox profile",
-        is_format: |it| it.keys().is_firefox(),
-        is_text: false,
-        read: firefox::read,
-    },
-    ImportFormat {
-        name: "V8 CPU profile",
-        is_format: |it| it.keys().is_cpuprofile(),
-        is_text: false,
-        read: chrome::read_cpuprofile,
-    },
-    ImportFormat {
-        name: "Chrome trace",
-        is_format: |it| it.keys().is_trace(),
-        is_text: false,
-        read: chrome::read_trace,
-    },
-    ImportFormat {
-        name: "callgrind",
-        is_format: |it| callgrind::is_format(it.head()),
-        is_text: true,
-        read: callgrind::read,
-    },
-    ImportFormat {
-        name: "macOS sample text",
-        is_format: |it| call_tree::is_format(it.head()),
-        is_text: true,
-        read: call_tree::read,
-    },
-    ImportFormat {
-        name: "DTrace stacks",
-        is_format: |it| dtrace::is_format(it.head()),
-        is_text: true,
-        read: dtrace::read,
-    },
-    ImportFormat {
-        name: "bpftrace and bcc stacks",
-        is_format: |it| bpf::is_format(it.head()),
-        is_text: true,
-        read: bpf::read,
-    },
-    ImportFormat {
-        name: "perf script text",
-        is_format: |it| !folded::is_certain(it.head()) && perf_script::is_format(it.head()),
-        is_text: true,
-        read: perf_script::read,
-    },
-    ImportFormat {
-        name: "folded stacks",
-        is_format: |it| folded::is_format(it.head()),
-        is_text: true,
-        read: folded::read,
-    },
+    ImportFormat::other("JFR", |it| jfr::is_format(it.head()), jfr::read),
+    ImportFormat::other("pprof", |it| pprof::is_format(it.bytes), pprof::read),
+    ImportFormat::other("speedscope", |it| it.keys().is_speedscope(), speedscope::read),
+    ImportFormat::other("Firefox profile", |it| it.keys().is_firefox(), firefox::read),
+    ImportFormat::other("V8 CPU profile", |it| it.keys().is_cpuprofile(), chrome::read_cpuprofile),
+    ImportFormat::other("Chrome trace", |it| it.keys().is_trace(), chrome::read_trace),
+    ImportFormat::text("callgrind", |it| callgrind::is_format(it.head()), callgrind::read),
+    ImportFormat::text("macOS sample text", |it| call_tree::is_format(it.head()), call_tree::read),
+    ImportFormat::text("DTrace stacks", |it| dtrace::is_format(it.head()), dtrace::read),
+    ImportFormat::text("bpftrace and bcc stacks", |it| bpf::is_format(it.head()), bpf::read),
+    ImportFormat::text(
+        "perf script text",
+        |it| !folded::is_certain(it.head()) && perf_script::is_format(it.head()),
+        perf_script::read,
+    ),
+    ImportFormat::text("folded stacks", |it| folded::is_format(it.head()), folded::read),
 ];
 
 /// Names of the compression formats that pmc does not decompress, the start of their files, and the command

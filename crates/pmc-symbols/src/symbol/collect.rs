@@ -268,9 +268,8 @@ impl<'a> ModuleCollector<'a> {
     fn instructions_of(&mut self, code: &mut MachineCode, size: u64, others: &mut BTreeSet<u64>) {
         let inside = usize::try_from(size).unwrap_or(usize::MAX).min(code.bytes.len());
         let end = code.start.wrapping_add(inside as u64);
-        let mut executed =
-            others.range(code.start..end.max(code.start)).copied().collect::<Vec<_>>().into_iter();
-        let mut next_executed = executed.next();
+        let executed: Vec<u64> = others.range(code.start..end.max(code.start)).copied().collect();
+        let mut executed = executed.into_iter().peekable();
         // The current run of instructions with the same name, and where it ends.
         let (mut run, mut run_end) = (AnswerRun::at(code.start, None), code.start);
         let mut at = 0;
@@ -286,10 +285,8 @@ impl<'a> ModuleCollector<'a> {
                 let (answer, length) = self.name_run(query);
                 (run, run_end) = (AnswerRun::at(address, answer), address.saturating_add(length));
             }
-            while next_executed.is_some_and(|executed| executed < address) {
-                next_executed = executed.next();
-            }
-            if next_executed == Some(address) {
+            while executed.next_if(|executed| *executed < address).is_some() {}
+            if executed.next_if_eq(&address).is_some() {
                 others.remove(&address);
             }
             if self.has_lines {

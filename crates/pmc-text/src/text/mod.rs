@@ -101,6 +101,11 @@ pub fn hex(bytes: &[u8], between: &str) -> String {
     out
 }
 
+/// Splits `name (inside)` at its last parenthesis.
+pub fn split_parenthesis(text: &str) -> Option<(&str, &str)> {
+    text.strip_suffix(')')?.rsplit_once(" (")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,7 +19,7 @@ use super::{
 use crate::remarks::Remarks;
 use pmc_analysis::profile::sampled::trust::{self, TrustDetail, TrustStatement};
 use pmc_analysis::profile::sampled::{
-    CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, ThreadState, is_clock, name_and_unit,
+    CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, ThreadState, counted_unit, is_clock,
 };
 use pmc_text::table::{self, ColumnShape};
 use pmc_text::terminal::theme::TextRole;
@@ -182,8 +182,7 @@ fn headline(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
     let amount = if is_clock(&name) {
         duration(event.total.period as f64)
     } else {
-        let unit = name_and_unit(&name).1.unwrap_or("occurrences");
-        format!("about {} {unit}", thousands(event.total.period))
+        format!("about {} {}", thousands(event.total.period), counted_unit(&name))
     };
     write!(out, "{} samples of {name} ({amount})", thousands(event.total.samples))?;
     excluded(out, event)

@@ -56,7 +56,7 @@ pub use profile_quality::{ModuleQuality, ProfileQuality};
 pub use query::{Query, QueryAnswer};
 pub use share::{ShareOf, half_width};
 pub use sort::SortKey;
-pub use stacks::{StackProfile, is_clock, name_and_unit};
+pub use stacks::{StackProfile, counted_unit, is_clock, name_and_unit};
 pub use strings::{StringId, StringTable};
 pub use table::TableRow;
 pub use tree::{CallTree, StackDirection};

@@ -26,6 +26,7 @@ use crate::session::samples::SampleAttribute;
 use crate::session::thread_time::{ThreadState, WALL_CLOCK};
 use crate::session::{CodeLocation, Module, SampleValue};
 use pmc_perfdata::record::WaitPartner;
+use pmc_text::text::split_parenthesis;
 
 /// An event, with the sum of all samples and the sum of its rows.
 #[derive(Debug, Clone, Default)]
@@ -70,11 +71,16 @@ pub fn is_clock(event: &str) -> bool {
 /// Splits the unit off an event's name: the values of `inuse_space (bytes)` are bytes. Only imported events
 /// have one.
 pub fn name_and_unit(event: &str) -> (&str, Option<&str>) {
-    let split = event.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    let split = split_parenthesis(event);
     match split.filter(|(_, unit)| !unit.is_empty() && unit.chars().all(char::is_alphabetic)) {
         Some((name, unit)) => (name, Some(unit)),
         None => (event, None),
     }
+}
+
+/// Returns what an event that is not a clock counts, in the plural: its unit, or `occurrences`.
+pub fn counted_unit(event: &str) -> &str {
+    name_and_unit(event).1.unwrap_or("occurrences")
 }
 
 /// A thread, under one of its names.
